@@ -1,4 +1,4 @@
-module github.com/runnel-dev/runnel/deploy/local
+module github.com/runnel-dev/runnel/deploy/local/assets
 
 go 1.26.0
 
