@@ -1,0 +1,93 @@
+package view
+
+import (
+	"sort"
+
+	"github.com/runnel-dev/runnel/internal/wire"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// slot is what a view knows of one key. Its fields are guarded by the view's
+// lock; what emit returns is not.
+type slot struct {
+	key   string
+	index uint32
+
+	// position is that of the newest change.
+	position Position
+	// live says that an object is in the view under this key; the fields below
+	// describe it.
+	live bool
+	// birth is the position at which the present stay began.
+	birth Position
+	// previous is the position of the version before this one in the present
+	// stay, or 0. Who has seen it, and not position, holds exactly that version.
+	previous        Position
+	uid             string
+	resourceVersion string
+	version         uint64
+	object          wire.Object
+
+	// stays are earlier ones that a cursor may still hold, oldest first.
+	stays []stay
+}
+
+// stay is one time of one object in the view, after its end.
+type stay struct {
+	uid        string
+	birth, end Position
+	deleted    wire.Event
+}
+
+// emit appends what must be told to a subscriber that has seen the slot up to
+// position g (D4, D5).
+//
+// It holds the stay that had begun and not ended at g, if there is one: at most
+// one, for stays do not overlap.
+func (s *slot) emit(g Position, events []wire.Event) []wire.Event {
+	if s.position <= g {
+		return events
+	}
+	if s.live && s.birth <= g {
+		return append(events, s.object.Modified())
+	}
+	held := s.heldAt(g)
+	switch {
+	case held == nil && s.live:
+		return append(events, s.object.Added())
+	case held == nil:
+		return events
+	case s.live && held.uid == s.uid:
+		return append(events, s.object.Modified())
+	}
+	events = append(events, held.deleted)
+	if s.live {
+		events = append(events, s.object.Added())
+	}
+	return events
+}
+
+// heldAt returns the ended stay that a subscriber holds which has seen the slot
+// up to g.
+func (s *slot) heldAt(g Position) *stay {
+	i := sort.Search(len(s.stays), func(i int) bool { return s.stays[i].end > g })
+	if i < len(s.stays) && s.stays[i].birth <= g {
+		return &s.stays[i]
+	}
+	return nil
+}
+
+// endStay moves the present stay to the ended ones. The resourceVersion is the
+// deletion's, or an upper bound.
+func (s *slot) endStay(namespace, name string, end Position, reason runnelv1.DeletionReason, resourceVersion string) {
+	s.stays = append(s.stays, stay{
+		uid:   s.uid,
+		birth: s.birth,
+		end:   end,
+		deleted: wire.NewDeleted(wire.Identity{
+			Namespace: namespace, Name: name, UID: s.uid, ResourceVersion: resourceVersion,
+		}, reason),
+	})
+	s.live = false
+	s.object = wire.Object{}
+}
