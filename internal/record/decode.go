@@ -234,6 +234,18 @@ func text(value []byte) (string, error) {
 	return string(s), err
 }
 
+// Members calls f with the name and value of each member of a JSON object. The
+// value aliases data.
+func Members(data []byte, f func(name string, value jsontext.Value) error) error {
+	return newReader(data).members(func(quoted, value []byte) error {
+		name, err := text(quoted)
+		if err != nil {
+			return err
+		}
+		return f(name, value)
+	})
+}
+
 // reader walks one level of a JSON value.
 type reader struct{ dec *jsontext.Decoder }
 

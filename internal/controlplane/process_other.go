@@ -1,0 +1,11 @@
+//go:build !linux
+
+package controlplane
+
+import "syscall"
+
+// ownGroup puts a child into a process group of its own. Only Linux can tie its
+// life to ours: elsewhere a parent that is killed leaves its children running.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,133 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	serializerjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/runnel-dev/runnel/internal/record"
+	"github.com/runnel-dev/runnel/internal/resource"
+)
+
+// newListWatch returns a lister and watcher whose objects are records.
+func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource) (*cache.ListWatch, error) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("API server address: %w", err)
+	}
+	decoder := record.NewDecoder(res.GroupVersionKind())
+	c, err := rest.NewRESTClient(base, "", rest.ClientContentConfig{
+		AcceptContentTypes: runtime.ContentTypeJSON,
+		ContentType:        runtime.ContentTypeJSON,
+		GroupVersion:       res.GroupVersion(),
+		Negotiator:         negotiator{decoder},
+	}, nil, client)
+	if err != nil {
+		return nil, err
+	}
+	path := []string{"apis", res.Group, res.Version, res.Resource}
+	if res.Group == "" {
+		path = []string{"api", res.Version, res.Resource}
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	params := runtime.NewParameterCodec(scheme)
+	get := func(options *metav1.ListOptions) *rest.Request {
+		return c.Get().AbsPath(path...).SpecificallyVersionedParams(options, params, metav1.SchemeGroupVersion)
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return get(&options).Do(ctx).Get()
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			return get(&options).Watch(ctx)
+		},
+	}, nil
+}
+
+// negotiator makes a REST client decode lists and watches into records. It
+// implements runtime.ClientNegotiator.
+type negotiator struct{ objects *record.Decoder }
+
+// Encoder fails: a source only reads.
+func (negotiator) Encoder(string, map[string]string) (runtime.Encoder, error) {
+	return nil, errors.New("a source writes nothing")
+}
+
+// Decoder decodes responses that are no streams: lists.
+func (n negotiator) Decoder(contentType string, _ map[string]string) (runtime.Decoder, error) {
+	if contentType != runtime.ContentTypeJSON {
+		return nil, runtime.NegotiateError{ContentType: contentType}
+	}
+	return decode(func(data []byte) (runtime.Object, error) { return n.objects.DecodeList(data) }), nil
+}
+
+// StreamDecoder decodes watches.
+func (n negotiator) StreamDecoder(contentType string, _ map[string]string) (runtime.Decoder, runtime.Serializer, runtime.Framer, error) {
+	if contentType != runtime.ContentTypeJSON {
+		return nil, nil, nil, runtime.NegotiateError{ContentType: contentType, Stream: true}
+	}
+	object := decode(func(data []byte) (runtime.Object, error) { return n.objects.Decode(data) })
+	return object, eventSerializer{}, serializerjson.Framer, nil
+}
+
+// decode is a runtime.Decoder; a Status in the place of an object is returned as
+// such.
+type decode func(data []byte) (runtime.Object, error)
+
+// Decode decodes data, whatever its kind.
+func (d decode) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, err := d(data)
+	if status := (*record.StatusError)(nil); errors.As(err, &status) {
+		gvk := metav1.Unversioned.WithKind("Status")
+		return status.Status, &gvk, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return obj, &schema.GroupVersionKind{}, nil
+}
+
+// eventSerializer reads the envelope of a watch event and leaves the object in it
+// as it is.
+type eventSerializer struct{}
+
+// Decode reads one metav1.WatchEvent, whose object aliases data.
+func (eventSerializer) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	event, ok := into.(*metav1.WatchEvent)
+	if !ok {
+		return nil, nil, fmt.Errorf("cannot decode a watch event into %T", into)
+	}
+	err := record.Members(data, func(name string, value jsontext.Value) error {
+		switch name {
+		case "type":
+			text, err := jsontext.AppendUnquote(nil, value)
+			event.Type = string(text)
+			return err
+		case "object":
+			event.Object.Raw = value
+		}
+		return nil
+	})
+	return event, &schema.GroupVersionKind{}, err
+}
+
+// Encode fails: a source only reads.
+func (eventSerializer) Encode(runtime.Object, io.Writer) error {
+	return errors.New("a source writes nothing")
+}
+
+// Identifier names the serializer.
+func (eventSerializer) Identifier() runtime.Identifier { return "runnel watch event" }

@@ -1,0 +1,191 @@
+// Package source keeps the objects of one resource current and feeds the views
+// over them.
+//
+// A Source is the end of one SharedIndexInformer. The informer's only handler
+// calls Upsert, Delete, Missing and Mark, in the order of the informer's queue; a
+// source turns them into steps and applies each step to every view it touches.
+// What is watched live is a step of its own. What a list brings is held back
+// until the marker that ends it and is then one step, for a list arrives in no
+// order: only at its end is anything true of the whole (D12).
+//
+// Invariants:
+//   - objects, the views and the watermark describe one instant whenever mu is
+//     free; the watermark is moved last.
+//   - A handler call never waits for a subscriber.
+//
+// A Pool starts sources on demand and shares them. Start reading at Source.Mark,
+// then informer.go.
+package source
+
+import (
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/runnel-dev/runnel/internal/projection"
+	"github.com/runnel-dev/runnel/internal/record"
+	"github.com/runnel-dev/runnel/internal/resource"
+	"github.com/runnel-dev/runnel/internal/selector"
+	"github.com/runnel-dev/runnel/internal/view"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// ErrNotSynced says that a source does not know yet what exists.
+var ErrNotSynced = errors.New("source not synced")
+
+// Source is the objects of one resource. All methods are safe for concurrent
+// use, except that Upsert, Delete, Missing and Mark come from one goroutine.
+type Source struct {
+	resource resource.Resource
+	limits   view.Limits
+
+	mu sync.Mutex // guards all below
+	// objects holds the newest records by namespace and key.
+	objects map[string]map[string]*record.Record
+	views   map[string]*sharedView
+	// byNamespace finds the views that a change may touch: those of its
+	// namespace, and those of all namespaces under "".
+	byNamespace map[string]map[*sharedView]struct{}
+	// listed are the changes of a list that has not ended.
+	listed []view.Change
+	// watermark is the resourceVersion up to which objects is complete.
+	watermark string
+	state     State
+	waiting   map[chan<- struct{}]struct{}
+}
+
+// State tells how a source is doing.
+type State struct {
+	// Source is the state's name.
+	Source runnelv1.SourceState
+	// Message says why, for people; empty when synced.
+	Message string
+	// AsOf is when the data was last known to be current; zero without data.
+	AsOf time.Time
+}
+
+// Ready tells whether there is data, current or not.
+func (s State) Ready() bool { return !s.AsOf.IsZero() }
+
+type sharedView struct {
+	*view.View
+	key       string
+	namespace string
+	users     int
+}
+
+// New returns a source without data: its state is STARTING.
+func New(res resource.Resource, limits view.Limits) *Source {
+	return &Source{
+		resource:    res,
+		limits:      limits,
+		objects:     map[string]map[string]*record.Record{},
+		views:       map[string]*sharedView{},
+		byNamespace: map[string]map[*sharedView]struct{}{},
+		state:       State{Source: runnelv1.SourceState_SOURCE_STATE_STARTING},
+		waiting:     map[chan<- struct{}]struct{}{},
+	}
+}
+
+// Resource is what the source holds.
+func (s *Source) Resource() resource.Resource { return s.resource }
+
+// State tells how the source is doing.
+func (s *Source) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Watermark is the resourceVersion up to which every view that is read after the
+// call is complete.
+func (s *Source) Watermark() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watermark
+}
+
+// Notify sends on wake, without waiting, whenever the state changes, until stop
+// is called.
+func (s *Source) Notify(wake chan<- struct{}) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[wake] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.waiting, wake)
+	}
+}
+
+// View returns the view of the selector and projection, shared with everyone who
+// asks for an equal one, until release is called. The error is ErrNotSynced
+// before the first list has ended: an unknown resource is not an empty one (D7).
+func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *view.View, release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.state.Ready() {
+		return nil, nil, ErrNotSynced
+	}
+	key := proj.Key() + ";" + sel.Key()
+	shared, ok := s.views[key]
+	if !ok {
+		shared = &sharedView{
+			View: view.New(view.Config{Selector: sel, Projection: proj, Limits: s.limits},
+				s.inNamespaceLocked(sel.Namespace()), s.watermark),
+			key:       key,
+			namespace: sel.Namespace(),
+		}
+		s.views[key] = shared
+		if s.byNamespace[shared.namespace] == nil {
+			s.byNamespace[shared.namespace] = map[*sharedView]struct{}{}
+		}
+		s.byNamespace[shared.namespace][shared] = struct{}{}
+	}
+	shared.users++
+	return shared.View, sync.OnceFunc(func() { s.release(shared) }), nil
+}
+
+func (s *Source) release(shared *sharedView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shared.users--; shared.users > 0 {
+		return
+	}
+	delete(s.views, shared.key)
+	delete(s.byNamespace[shared.namespace], shared)
+	if len(s.byNamespace[shared.namespace]) == 0 {
+		delete(s.byNamespace, shared.namespace)
+	}
+}
+
+// inNamespaceLocked yields the objects of the namespace, or all for "".
+func (s *Source) inNamespaceLocked(namespace string) func(yield func(*record.Record) bool) {
+	if namespace != "" {
+		return maps.Values(s.objects[namespace])
+	}
+	return func(yield func(*record.Record) bool) {
+		for _, objects := range s.objects {
+			for _, r := range objects {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Stats are a source's sizes.
+type Stats struct{ Objects, Views int }
+
+// Stats returns the source's sizes.
+func (s *Source) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := Stats{Views: len(s.views)}
+	for _, objects := range s.objects {
+		stats.Objects += len(objects)
+	}
+	return stats
+}
