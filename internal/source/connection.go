@@ -13,7 +13,7 @@ import (
 func (s *Source) Connected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state.Ready() {
+	if s.State().Ready() {
 		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
 	}
 }
@@ -22,7 +22,7 @@ func (s *Source) Connected() {
 func (s *Source) Failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := State{Message: err.Error(), AsOf: s.state.AsOf}
+	state := State{Message: err.Error(), AsOf: s.State().AsOf}
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		state.Source = runnelv1.SourceState_SOURCE_STATE_FORBIDDEN

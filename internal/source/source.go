@@ -21,6 +21,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/runnel-dev/runnel/internal/projection"
@@ -39,6 +40,9 @@ var ErrNotSynced = errors.New("source not synced")
 type Source struct {
 	resource resource.Resource
 	limits   view.Limits
+	// state is written under mu, and read without it: every subscriber looks at
+	// it whenever it is woken.
+	state atomic.Pointer[State]
 
 	mu sync.Mutex // guards all below
 	// objects holds the newest records by namespace and key.
@@ -51,7 +55,6 @@ type Source struct {
 	listed []view.Change
 	// watermark is the resourceVersion up to which objects is complete.
 	watermark string
-	state     State
 	waiting   map[chan<- struct{}]struct{}
 }
 
@@ -77,26 +80,23 @@ type sharedView struct {
 
 // New returns a source without data: its state is STARTING.
 func New(res resource.Resource, limits view.Limits) *Source {
-	return &Source{
+	s := &Source{
 		resource:    res,
 		limits:      limits,
 		objects:     map[string]map[string]*record.Record{},
 		views:       map[string]*sharedView{},
 		byNamespace: map[string]map[*sharedView]struct{}{},
-		state:       State{Source: runnelv1.SourceState_SOURCE_STATE_STARTING},
 		waiting:     map[chan<- struct{}]struct{}{},
 	}
+	s.state.Store(&State{Source: runnelv1.SourceState_SOURCE_STATE_STARTING})
+	return s
 }
 
 // Resource is what the source holds.
 func (s *Source) Resource() resource.Resource { return s.resource }
 
 // State tells how the source is doing.
-func (s *Source) State() State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state
-}
+func (s *Source) State() State { return *s.state.Load() }
 
 // Watermark is the resourceVersion up to which every view that is read after the
 // call is complete.
@@ -125,7 +125,7 @@ func (s *Source) Notify(wake chan<- struct{}) (stop func()) {
 func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *view.View, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.state.Ready() {
+	if !s.State().Ready() {
 		return nil, nil, ErrNotSynced
 	}
 	key := proj.Key() + ";" + sel.Key()

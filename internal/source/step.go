@@ -69,6 +69,9 @@ func (s *Source) Mark(resourceVersion string) {
 	s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
 }
 
+// asOfPrecision is how exact State.AsOf is: people read it.
+const asOfPrecision = time.Second
+
 // stepLocked makes the changes visible, in objects and in every view that they
 // touch, and moves the watermark to the resourceVersion at which the resource is
 // complete with them.
@@ -90,8 +93,9 @@ func (s *Source) stepLocked(changes []view.Change, watermark string) {
 		}
 	}
 	s.watermark = record.NewerResourceVersion(s.watermark, watermark)
-	if s.state.Ready() {
-		s.state.AsOf = time.Now()
+	if state, now := s.State(), time.Now(); state.Ready() && now.Sub(state.AsOf) > asOfPrecision {
+		state.AsOf = now
+		s.state.Store(&state)
 	}
 }
 
@@ -139,8 +143,9 @@ func (s *Source) eachViewLocked(c *view.Change, f func(*sharedView)) {
 }
 
 func (s *Source) setStateLocked(state State) {
-	changed := state.Source != s.state.Source || state.Message != s.state.Message
-	s.state = state
+	old := s.State()
+	changed := state.Source != old.Source || state.Message != old.Message
+	s.state.Store(&state)
 	if !changed {
 		return
 	}

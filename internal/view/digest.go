@@ -24,6 +24,11 @@ func (d *Digest) remove(uid string, version uint64) {
 	d.Hash ^= digestElement(uid, version)
 }
 
+// Union is the digest of the objects of both views, which must have none in common.
+func (d Digest) Union(other Digest) Digest {
+	return Digest{d.Count + other.Count, d.Hash ^ other.Hash}
+}
+
 func digestElement(uid string, version uint64) uint64 {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:8], record.HashString(uid))

@@ -1,0 +1,155 @@
+// Package status turns what went wrong into what gRPC callers see. It is the only
+// place that makes gRPC statuses, so that codes, reasons and details stay the
+// same everywhere (errors are documented at EventService.Subscribe).
+//
+// Every status carries an ErrorInfo with Domain and one of the reasons below, the
+// field that is at fault as a BadRequest, and a RetryInfo where trying again can
+// help. Messages name what the caller wrote, never the content of objects. The
+// functions may be called from any goroutine.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/runnel-dev/runnel/internal/resource"
+)
+
+// Domain is ErrorInfo.domain of every status.
+const Domain = "runnel.v1"
+
+// Reasons, as they stand in ErrorInfo.reason.
+const (
+	// ReasonInvalidField: a field has a value that can never be served.
+	ReasonInvalidField = "INVALID_FIELD"
+	// ReasonUnimplementedField: this server does not serve the field yet.
+	ReasonUnimplementedField = "UNIMPLEMENTED_FIELD"
+	// ReasonLimitExceeded: the request is larger than the server allows.
+	ReasonLimitExceeded = "LIMIT_EXCEEDED"
+	// ReasonUnknownResource: the API server serves no such resource.
+	ReasonUnknownResource = "UNKNOWN_RESOURCE"
+	// ReasonSourceUnavailable: the server cannot list or watch the resource now.
+	ReasonSourceUnavailable = "SOURCE_UNAVAILABLE"
+	// ReasonDraining: the server is shutting down.
+	ReasonDraining = "DRAINING"
+	// ReasonInternal: a bug of the server.
+	ReasonInternal = "INTERNAL"
+)
+
+// Long enough to calm a herd, short enough for people not to notice.
+const defaultRetryDelay = time.Second
+
+// Violation is one field of a request and what is wrong with it.
+type Violation struct {
+	// Field is the path in the request, such as "resources[0].label_selector".
+	Field string
+	// Err is what is wrong.
+	Err error
+}
+
+// Invalid is InvalidArgument for the violations, at least one.
+func Invalid(violations []Violation) error {
+	return fields(codes.InvalidArgument, ReasonInvalidField, violations)
+}
+
+// Unimplemented is Unimplemented for fields that the server does not serve yet.
+func Unimplemented(names []string) error {
+	violations := make([]Violation, len(names))
+	for i, name := range names {
+		violations[i] = Violation{name, errors.New("not served yet; leave it unset")}
+	}
+	return fields(codes.Unimplemented, ReasonUnimplementedField, violations)
+}
+
+// LimitExceeded is ResourceExhausted for a request that is over a limit. The
+// field may be empty where the whole request is meant.
+func LimitExceeded(field, message string) error {
+	details := []protoadapt.MessageV1{retry(defaultRetryDelay)}
+	if field != "" {
+		message = field + ": " + message
+		details = append(details, badRequest([]Violation{{field, errors.New(message)}}))
+	}
+	return newError(codes.ResourceExhausted, ReasonLimitExceeded, message, details...)
+}
+
+// Draining is Unavailable for a server that is shutting down.
+func Draining(retryAfter time.Duration) error {
+	return newError(codes.Unavailable, ReasonDraining, "server is draining; subscribe again", retry(retryAfter))
+}
+
+// SourceUnavailable is Unavailable for a resource that cannot be served now.
+func SourceUnavailable(field, message string) error {
+	return newError(codes.Unavailable, ReasonSourceUnavailable, field+": "+message, retry(defaultRetryDelay))
+}
+
+// Resource is the status of a resource that could not be resolved; the field
+// names it.
+func Resource(field string, err error) error {
+	v := []Violation{{field, err}}
+	switch {
+	case errors.Is(err, resource.ErrUnknown):
+		return fields(codes.NotFound, ReasonUnknownResource, v)
+	case errors.Is(err, resource.ErrNotWatchable):
+		return fields(codes.InvalidArgument, ReasonInvalidField, v)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return grpcstatus.FromContextError(err).Err()
+	}
+	return SourceUnavailable(field, err.Error())
+}
+
+// Receive is the status of a request that gRPC could not read.
+func Receive(err error) error {
+	s, _ := grpcstatus.FromError(err)
+	switch s.Code() {
+	case codes.ResourceExhausted:
+		return LimitExceeded("", s.Message())
+	case codes.Internal: // the request was read and cannot be understood
+		return newError(codes.InvalidArgument, ReasonInvalidField, s.Message())
+	}
+	return err
+}
+
+// Panic is Internal for a bug; what happened is in the server's log only.
+func Panic() error {
+	return newError(codes.Internal, ReasonInternal, "internal error; the server's log tells more")
+}
+
+func fields(code codes.Code, reason string, violations []Violation) error {
+	texts := make([]string, len(violations))
+	for i, v := range violations {
+		texts[i] = v.Field + ": " + v.Err.Error()
+	}
+	return newError(code, reason, strings.Join(texts, "; "), badRequest(violations))
+}
+
+func badRequest(violations []Violation) *errdetails.BadRequest {
+	b := &errdetails.BadRequest{}
+	for _, v := range violations {
+		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: v.Field, Description: v.Err.Error(),
+		})
+	}
+	return b
+}
+
+func retry(after time.Duration) *errdetails.RetryInfo {
+	return &errdetails.RetryInfo{RetryDelay: durationpb.New(after)}
+}
+
+func newError(code codes.Code, reason, message string, details ...protoadapt.MessageV1) error {
+	details = append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: Domain}}, details...)
+	s, err := grpcstatus.New(code, message).WithDetails(details...)
+	if err != nil {
+		return grpcstatus.Error(codes.Internal, fmt.Sprintf("%s (and its details: %v)", message, err))
+	}
+	return s.Err()
+}

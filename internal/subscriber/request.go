@@ -1,0 +1,171 @@
+package subscriber
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/runnel-dev/runnel/internal/projection"
+	"github.com/runnel-dev/runnel/internal/selector"
+	"github.com/runnel-dev/runnel/internal/status"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// selection is what a request says about one resource, checked as far as it can
+// be without asking the API server.
+type selection struct {
+	// field is the selection's path in the request.
+	field                    string
+	group, version, resource string
+	namespaces               []string
+	names                    []string
+	labels                   labels.Requirements
+	projection               projection.Projection
+}
+
+// selectors returns one selector for each namespace, or one for all.
+func (s *selection) selectors() []*selector.Selector {
+	if len(s.namespaces) == 0 {
+		return []*selector.Selector{selector.New("", s.names, s.labels)}
+	}
+	all := make([]*selector.Selector, len(s.namespaces))
+	for i, namespace := range s.namespaces {
+		all[i] = selector.New(namespace, s.names, s.labels)
+	}
+	return all
+}
+
+// key is equal for selections that select and show the same of one resource.
+func (s *selection) key() string {
+	keys := []string{s.projection.Key()}
+	for _, sel := range s.selectors() {
+		keys = append(keys, sel.Key())
+	}
+	return strings.Join(keys, "\n")
+}
+
+// parse checks a request and reports everything that is wrong with it at once.
+func parse(req *runnelv1.SubscribeRequest, limits Limits) ([]selection, error) {
+	p := parser{limits: limits}
+	selections := p.request(req)
+	switch {
+	case p.exceeded != nil:
+		return nil, p.exceeded
+	case len(p.invalid) > 0:
+		return nil, status.Invalid(p.invalid)
+	case len(p.unimplemented) > 0:
+		return nil, status.Unimplemented(p.unimplemented)
+	}
+	return selections, nil
+}
+
+type parser struct {
+	limits        Limits
+	exceeded      error
+	invalid       []status.Violation
+	unimplemented []string
+}
+
+func (p *parser) request(req *runnelv1.SubscribeRequest) []selection {
+	if len(req.GetResources()) == 0 {
+		p.reject("resources", errors.New("at least one is needed"))
+	}
+	if !p.within("resources", len(req.GetResources()), p.limits.Resources, "resources") {
+		return nil
+	}
+	p.unserved("delta", req.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH)
+	p.unserved("min_interval", req.GetMinInterval().AsDuration() != 0)
+	if b := req.GetBookmarkInterval(); b != nil && (b.CheckValid() != nil || b.AsDuration() < 0) {
+		p.reject("bookmark_interval", errors.New("must not be negative"))
+	}
+	selections := make([]selection, len(req.GetResources()))
+	for i, r := range req.GetResources() {
+		selections[i] = p.resource(fmt.Sprintf("resources[%d]", i), r)
+	}
+	return selections
+}
+
+func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) selection {
+	s := selection{field: field, group: r.GetGroup(), version: r.GetVersion(), resource: r.GetResource()}
+	if s.group != "" {
+		p.check(field+".group", validation.IsDNS1123Subdomain(s.group))
+	}
+	if s.version != "" {
+		p.check(field+".version", validation.IsDNS1035Label(s.version))
+	}
+	if s.resource == "" {
+		p.reject(field+".resource", errors.New(`the plural name is needed, such as "pods"`))
+	} else {
+		p.check(field+".resource", validation.IsDNS1123Label(s.resource))
+	}
+
+	if p.within(field+".namespaces", len(r.GetNamespaces()), p.limits.Namespaces, "namespaces") {
+		s.namespaces = sorted(r.GetNamespaces())
+		for _, namespace := range s.namespaces {
+			p.check(field+".namespaces", validation.IsDNS1123Label(namespace))
+		}
+	}
+	if p.within(field+".names", len(r.GetNames()), p.limits.Names, "names") {
+		s.names = sorted(r.GetNames())
+		for _, name := range s.names {
+			if name == "" {
+				p.reject(field+".names", errors.New("a name must not be empty"))
+			}
+			p.check(field+".names", path.IsValidPathSegmentName(name))
+		}
+	}
+	if p.within(field+".label_selector", len(r.GetLabelSelector()), p.limits.SelectorBytes, "bytes") {
+		requirements, err := selector.ParseLabels(r.GetLabelSelector())
+		if err != nil {
+			p.reject(field+".label_selector", err)
+		}
+		s.labels = requirements
+	}
+	switch r.GetProjection().GetPart().(type) {
+	case *runnelv1.Projection_MetadataOnly:
+		s.projection = projection.MetadataOnly()
+	case *runnelv1.Projection_Paths:
+		p.unserved(field+".projection.paths", true)
+	}
+	p.unserved(field+".field_selector", r.GetFieldSelector() != "")
+	p.unserved(field+".expression", r.GetExpression() != "")
+	p.unserved(field+".ignore_paths", len(r.GetIgnorePaths()) > 0)
+	p.unserved(field+".resume_token", len(r.GetResumeToken()) > 0)
+	p.unserved(field+".known", len(r.GetKnown()) > 0)
+	return s
+}
+
+func (p *parser) reject(field string, err error) {
+	p.invalid = append(p.invalid, status.Violation{Field: field, Err: err})
+}
+
+func (p *parser) check(field string, problems []string) {
+	for _, problem := range problems {
+		p.reject(field, errors.New(problem))
+	}
+}
+
+func (p *parser) unserved(field string, set bool) {
+	if set {
+		p.unimplemented = append(p.unimplemented, field)
+	}
+}
+
+func (p *parser) within(field string, n, limit int, unit string) bool {
+	if n <= limit {
+		return true
+	}
+	if p.exceeded == nil {
+		p.exceeded = status.LimitExceeded(field, fmt.Sprintf("%d %s are more than the limit of %d", n, unit, limit))
+	}
+	return false
+}
+
+func sorted(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}

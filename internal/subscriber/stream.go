@@ -1,0 +1,280 @@
+package subscriber
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/runnel-dev/runnel/internal/source"
+	"github.com/runnel-dev/runnel/internal/status"
+	"github.com/runnel-dev/runnel/internal/view"
+	"github.com/runnel-dev/runnel/internal/wire"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// stream is one call of Subscribe. All its methods run on the call's goroutine.
+type stream struct {
+	cfg      *Config
+	failFast bool
+	interval time.Duration // between bookmarks
+	out      grpc.ServerStream
+	// wake is sent on by views and sources when there is something to look at.
+	wake          chan struct{}
+	subscriptions []*subscription
+	unresolved    int // how many of them have no source yet
+	// toldSynced says that the overall Synced was sent.
+	toldSynced bool
+	batch      view.Batch // of the last read; its list of events is reused
+}
+
+// open resolves the resources. It fails if the request is wrong, if no resource
+// can be served or, with fail_fast, if any cannot (D11).
+func (s *stream) open(ctx context.Context, selections []selection) error {
+	seen := map[string]string{}
+	var lastErr error
+	for i, sel := range selections {
+		sub := &subscription{selection: sel, index: i, told: runnelv1.SourceState_SOURCE_STATE_SYNCED}
+		s.subscriptions = append(s.subscriptions, sub)
+		name := fmt.Sprintf("%s.%s.%s", sub.resource, sub.version, sub.group)
+		canHeal, err := sub.resolve(ctx, s.cfg, s.wake)
+		switch {
+		case err == nil:
+			name = sub.source.Resource().String()
+		case s.failFast || !canHeal:
+			return err
+		default:
+			s.unresolved++
+			lastErr = err
+		}
+		key := name + "\n" + sel.key()
+		if first, dup := seen[key]; dup {
+			return status.Invalid([]status.Violation{{Field: sel.field, Err: fmt.Errorf("the same view as %s", first)}})
+		}
+		seen[key] = sel.field
+	}
+	if s.unresolved == len(selections) {
+		return lastErr
+	}
+	return nil
+}
+
+// close gives back all that the stream holds.
+func (s *stream) close() {
+	for _, sub := range s.subscriptions {
+		sub.close()
+	}
+}
+
+// run serves the stream until it ends.
+func (s *stream) run(ctx context.Context) error {
+	bookmark := time.NewTimer(jitter(s.interval))
+	defer bookmark.Stop()
+	retry := time.NewTicker(s.cfg.Limits.Retry)
+	defer retry.Stop()
+	if s.unresolved == 0 {
+		retry.Stop()
+	}
+	always := make(chan struct{})
+	close(always)
+	for {
+		more, err := s.turn()
+		if err != nil {
+			return err
+		}
+		var now <-chan struct{}
+		if more {
+			now = always
+		}
+		select {
+		case <-now:
+		case <-s.wake:
+		case <-bookmark.C:
+			for _, sub := range s.subscriptions {
+				sub.bookmark = true
+			}
+			bookmark.Reset(jitter(s.interval))
+		case <-retry.C:
+			if err := s.resolve(ctx); err != nil {
+				return err
+			}
+		case <-s.cfg.Draining:
+			after := jitter(time.Second)
+			if err := s.out.SendMsg(goodbyeFrame(runnelv1.GoodbyeReason_GOODBYE_REASON_DRAINING, after)); err != nil {
+				return err
+			}
+			return status.Draining(after)
+		case <-ctx.Done():
+			return grpcstatus.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// jitter keeps streams that began together from acting together.
+func jitter(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
+
+// resolve looks again for the resources that were not found.
+func (s *stream) resolve(ctx context.Context) error {
+	for _, sub := range s.subscriptions {
+		if sub.source != nil {
+			continue
+		}
+		canHeal, err := sub.resolve(ctx, s.cfg, s.wake)
+		switch {
+		case err == nil:
+			s.unresolved--
+		case !canHeal:
+			return err
+		}
+	}
+	return nil
+}
+
+// turn gives every resource its turn to send: one read for each that is synced,
+// and one batch of a snapshot for the first that is not, so that snapshots come
+// in the order of the request (D12). It reports whether there is more to send.
+func (s *stream) turn() (more bool, err error) {
+	snapshotTaken, synced, servable := false, true, false
+	var reason error
+	for _, sub := range s.subscriptions {
+		state := sub.state()
+		if err := s.tell(sub, state); err != nil {
+			return false, err
+		}
+		starting := state.Source == runnelv1.SourceState_SOURCE_STATE_STARTING
+		if !state.Ready() && !starting {
+			reason = status.SourceUnavailable(sub.field, state.Message)
+			if s.failFast {
+				return false, reason
+			}
+			synced = false
+			continue
+		}
+		servable = true
+		switch {
+		case sub.synced:
+			err = s.live(sub)
+		case starting:
+			snapshotTaken = true // by a resource that is about to have one
+		case !snapshotTaken:
+			snapshotTaken = true
+			err = s.snapshot(sub)
+		}
+		if err != nil {
+			return false, err
+		}
+		more = more || sub.pending()
+		synced = synced && sub.synced
+	}
+	if !servable {
+		return false, reason
+	}
+	if synced && !s.toldSynced {
+		s.toldSynced = true
+		return more, s.out.SendMsg(allSyncedFrame())
+	}
+	return more, nil
+}
+
+// tell sends the state of the resource's source if it has changed.
+func (s *stream) tell(sub *subscription, state source.State) error {
+	if state.Source == sub.told {
+		return nil
+	}
+	sub.told = state.Source
+	return s.out.SendMsg(statusFrame(sub.index, state))
+}
+
+// snapshot sends the next batch of the resource's snapshot.
+func (s *stream) snapshot(sub *subscription) error {
+	if sub.parts == nil {
+		if err := sub.start(s.wake); err != nil {
+			return status.SourceUnavailable(sub.field, err.Error())
+		}
+		if err := s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_NEW)); err != nil {
+			return err
+		}
+	}
+	if err := s.read(sub, &sub.parts[sub.snapshot]); err != nil {
+		return err
+	}
+	if !s.batch.Synced {
+		return nil
+	}
+	if sub.snapshot++; sub.snapshot < len(sub.parts) {
+		return nil
+	}
+	sub.synced = true
+	var digest *runnelv1.Digest
+	if d, level := sub.digest(); level {
+		digest = digestMessage(d)
+	}
+	return s.out.SendMsg(syncedFrame(sub.index, digest))
+}
+
+// live sends what is new, and the bookmark if one is due and nothing is.
+func (s *stream) live(sub *subscription) error {
+	for i := range sub.parts {
+		if !sub.parts[i].cursor.Pending() {
+			continue
+		}
+		if err := s.read(sub, &sub.parts[i]); err != nil {
+			return err
+		}
+		if !sub.synced {
+			return nil // it was reset
+		}
+	}
+	if !sub.bookmark {
+		return nil
+	}
+	watermark := sub.source.Watermark() // before looking whether there is anything new
+	digest, level := sub.digest()
+	if !level || sub.pending() {
+		return nil
+	}
+	sub.bookmark = false
+	return s.out.SendMsg(bookmarkFrame(sub.index, sub.resourceVersion(watermark), digestMessage(digest)))
+}
+
+// read sends what the part's cursor finds.
+func (s *stream) read(sub *subscription, p *part) error {
+	b := &s.batch
+	p.cursor.Read(b)
+	p.level, p.digest, p.resourceVersion = b.Level, b.Digest, b.ResourceVersion
+	if b.Reset {
+		sub.restart(s.wake)
+		s.toldSynced = false
+		return s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_OVERTAKEN))
+	}
+	for events := b.Events; len(events) > 0; {
+		n := fit(events, s.cfg.Limits.FrameBytes)
+		if err := s.out.SendMsg(wire.Batch(sub.index, b.Initial, events[:n])); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	// An idle stream must not keep what is superseded.
+	clear(b.Events)
+	if cap(b.Events) > keptEvents {
+		b.Events = nil
+	}
+	return nil
+}
+
+// keptEvents is the largest list of events that a stream keeps for its next read.
+const keptEvents = 16
+
+// fit is how many of the events fit into a frame; at least one.
+func fit(events []wire.Event, limit int) int {
+	size := 0
+	for i, e := range events {
+		if size += e.Size(); size > limit && i > 0 {
+			return i
+		}
+	}
+	return len(events)
+}

@@ -1,0 +1,131 @@
+// Package subscriber serves streams: it implements EventService.
+//
+// Each stream is served by its own goroutine, the one that gRPC calls Subscribe
+// on. It reads the views of its resources through cursors, sends what it finds,
+// and sleeps until a view or a source wakes it. A stream keeps nothing that grows:
+// whatever its subscriber is slow to take stays in the views, conflated per
+// object (D3, D10).
+//
+// Files: request.go checks requests, stream.go is the life of one stream,
+// subscription.go one resource of it. Start reading at stream.run.
+package subscriber
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/runnel-dev/runnel/internal/resource"
+	"github.com/runnel-dev/runnel/internal/source"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// Resolver finds resources by the names in requests. Its errors are those of
+// package resource.
+type Resolver interface {
+	Resolve(ctx context.Context, group, version, name string) (resource.Resource, error)
+}
+
+// Sources opens the shared source of a resource, until release is called.
+type Sources interface {
+	Open(res resource.Resource) (s *source.Source, release func())
+}
+
+// Config configures a Service.
+type Config struct {
+	// Resolver finds resources.
+	Resolver Resolver
+	// Sources opens them.
+	Sources Sources
+	// Draining is closed when streams must end. Nil: never.
+	Draining <-chan struct{}
+	// Limits bound requests; zero fields take the defaults.
+	Limits Limits
+}
+
+// Limits bound what one request may ask for.
+type Limits struct {
+	// Resources is the largest number of resources.
+	Resources int
+	// Namespaces and Names are the largest numbers of them per resource.
+	Namespaces, Names int
+	// SelectorBytes is the longest selector.
+	SelectorBytes int
+	// FrameBytes is the size beyond which a batch is split in frames.
+	FrameBytes int
+	// Bookmark is the default bookmark interval, and MinBookmark the least one
+	// that a request gets.
+	Bookmark, MinBookmark time.Duration
+	// Retry is how long to wait before looking again for a resource that was not
+	// found.
+	Retry time.Duration
+}
+
+// DefaultLimits are the limits that a zero field takes.
+func DefaultLimits() Limits {
+	return Limits{
+		Resources:     64,        // an operator with everything it owns, several times
+		Namespaces:    1000,      // each is a view of its own
+		Names:         10_000,    // all Secrets of a busy node, ten times
+		SelectorBytes: 16 << 10,  // a set of some hundred values
+		FrameBytes:    256 << 10, // clients accept 4 MiB by default
+		Bookmark:      30 * time.Second,
+		MinBookmark:   time.Second,
+		Retry:         5 * time.Second, // a CRD that is installed while a subscriber waits
+	}
+}
+
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	orDefault(&l.Resources, d.Resources)
+	orDefault(&l.Namespaces, d.Namespaces)
+	orDefault(&l.Names, d.Names)
+	orDefault(&l.SelectorBytes, d.SelectorBytes)
+	orDefault(&l.FrameBytes, d.FrameBytes)
+	orDefault(&l.Bookmark, d.Bookmark)
+	orDefault(&l.MinBookmark, d.MinBookmark)
+	orDefault(&l.Retry, d.Retry)
+	return l
+}
+
+func orDefault[T int | time.Duration](value *T, fallback T) {
+	if *value <= 0 {
+		*value = fallback
+	}
+}
+
+// Service implements EventService. It is safe for concurrent use.
+type Service struct {
+	runnelv1.UnimplementedEventServiceServer
+	cfg Config
+}
+
+// New returns a service.
+func New(cfg Config) *Service {
+	cfg.Limits = cfg.Limits.withDefaults()
+	return &Service{cfg: cfg}
+}
+
+// Subscribe serves one stream until the caller, an error or the server ends it.
+func (s *Service) Subscribe(req *runnelv1.SubscribeRequest, out grpc.ServerStreamingServer[runnelv1.SubscribeResponse]) error {
+	selections, err := parse(req, s.cfg.Limits)
+	if err != nil {
+		return err
+	}
+	st := &stream{
+		cfg:      &s.cfg,
+		failFast: req.GetFailFast(),
+		interval: s.cfg.Limits.Bookmark,
+		out:      out,
+		wake:     make(chan struct{}, 1),
+	}
+	if b := req.GetBookmarkInterval(); b != nil {
+		st.interval = max(b.AsDuration(), s.cfg.Limits.MinBookmark)
+	}
+	defer st.close()
+	if err := st.open(out.Context(), selections); err != nil {
+		return err
+	}
+	return st.run(out.Context())
+}

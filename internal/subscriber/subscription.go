@@ -1,0 +1,142 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+
+	"github.com/runnel-dev/runnel/internal/record"
+	"github.com/runnel-dev/runnel/internal/resource"
+	"github.com/runnel-dev/runnel/internal/source"
+	"github.com/runnel-dev/runnel/internal/status"
+	"github.com/runnel-dev/runnel/internal/view"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// subscription is one resource of a stream.
+type subscription struct {
+	selection
+	index int
+
+	// source is nil as long as the resource is not resolved; unresolved says why.
+	source     *source.Source
+	unresolved source.State
+	// told is the state that the subscriber knows of. It starts as SYNCED.
+	told runnelv1.SourceState
+
+	// parts are the views whose union is subscribed to, one per namespace; none
+	// before the source is ready.
+	parts []part
+	// snapshot is the index of the part whose snapshot is under way.
+	snapshot int
+	synced   bool
+	// bookmark says that one is due.
+	bookmark bool
+
+	release []func()
+}
+
+// part is one view of a subscription.
+type part struct {
+	view   *view.View
+	cursor *view.Cursor
+	// level, digest and resourceVersion are those after the last read.
+	level           bool
+	digest          view.Digest
+	resourceVersion string
+}
+
+// resolve finds the resource and opens its source. The error is a gRPC status; if
+// canHeal, it is worth trying again, and unresolved tells of it meanwhile.
+func (sub *subscription) resolve(ctx context.Context, cfg *Config, wake chan<- struct{}) (canHeal bool, err error) {
+	res, err := cfg.Resolver.Resolve(ctx, sub.group, sub.version, sub.resource)
+	if err != nil {
+		sub.unresolved = source.State{Source: runnelv1.SourceState_SOURCE_STATE_FAILING, Message: err.Error()}
+		if errors.Is(err, resource.ErrUnknown) {
+			sub.unresolved.Source = runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED
+		}
+		return !errors.Is(err, resource.ErrNotWatchable), status.Resource(sub.field+".resource", err)
+	}
+	if !res.Namespaced && len(sub.namespaces) > 0 {
+		return false, status.Invalid([]status.Violation{{
+			Field: sub.field + ".namespaces",
+			Err:   errors.New(res.Resource + " are cluster-scoped: they have no namespace"),
+		}})
+	}
+	src, release := cfg.Sources.Open(res)
+	sub.source = src
+	sub.release = append(sub.release, release, src.Notify(wake))
+	return false, nil
+}
+
+// state is how the server gets the resource.
+func (sub *subscription) state() source.State {
+	if sub.source == nil {
+		return sub.unresolved
+	}
+	return sub.source.State()
+}
+
+// start opens the views, at a snapshot. The error is source.ErrNotSynced.
+func (sub *subscription) start(wake chan<- struct{}) error {
+	for _, sel := range sub.selectors() {
+		v, release, err := sub.source.View(sel, sub.projection)
+		if err != nil {
+			return err
+		}
+		sub.release = append(sub.release, release)
+		sub.parts = append(sub.parts, part{view: v, cursor: v.NewCursor(wake)})
+	}
+	return nil
+}
+
+// restart begins the snapshot anew, of all parts: a Reset is about the whole
+// resource.
+func (sub *subscription) restart(wake chan<- struct{}) {
+	for i := range sub.parts {
+		p := &sub.parts[i]
+		p.cursor.Close()
+		*p = part{view: p.view, cursor: p.view.NewCursor(wake)}
+	}
+	sub.snapshot, sub.synced = 0, false
+}
+
+// close gives back all that the subscription holds.
+func (sub *subscription) close() {
+	for _, p := range sub.parts {
+		p.cursor.Close()
+	}
+	for _, release := range sub.release {
+		release()
+	}
+}
+
+// pending tells whether a read would find anything.
+func (sub *subscription) pending() bool {
+	for i := range sub.parts {
+		if sub.parts[i].cursor.Pending() {
+			return true
+		}
+	}
+	return false
+}
+
+// digest is what the subscriber holds; ok is false if it is not level.
+func (sub *subscription) digest() (sum view.Digest, ok bool) {
+	for i := range sub.parts {
+		p := &sub.parts[i]
+		if !p.level {
+			return view.Digest{}, false
+		}
+		sum = sum.Union(p.digest)
+	}
+	return sum, true
+}
+
+// resourceVersion is the one up to which a level subscriber's state is
+// complete, given the source's watermark from before it was found to be level.
+func (sub *subscription) resourceVersion(watermark string) string {
+	for i := range sub.parts {
+		watermark = record.NewerResourceVersion(watermark, sub.parts[i].resourceVersion)
+	}
+	return watermark
+}
