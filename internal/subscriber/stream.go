@@ -160,7 +160,7 @@ func (s *stream) turn() (more bool, err error) {
 		case starting:
 			snapshotTaken = true // by a resource that is about to have one
 		case !snapshotTaken:
-			snapshotTaken = true
+			snapshotTaken, more = true, true // if only the next resource's
 			err = s.snapshot(sub)
 		}
 		if err != nil {

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/runnel-dev/runnel/internal/status"
+	"github.com/runnel-dev/runnel/internal/wire"
+)
+
+// options are those of every server, whatever its credentials.
+func options(log *slog.Logger) []grpc.ServerOption {
+	logged := logging.UnaryServerInterceptor(logger(log), logging.WithLogOnEvents(logging.FinishCall))
+	loggedStream := logging.StreamServerInterceptor(logger(log), logging.WithLogOnEvents(logging.StartCall, logging.FinishCall))
+	panics := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
+		log.ErrorContext(ctx, "panic", "panic", p, "stack", string(debug.Stack()))
+		return status.Panic()
+	})
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(wire.Codec{}),
+		grpc.ChainUnaryInterceptor(logged, recovery.UnaryServerInterceptor(panics)),
+		grpc.ChainStreamInterceptor(loggedStream, recovery.StreamServerInterceptor(panics), readableErrors),
+		grpc.MaxRecvMsgSize(16 << 20), // known versions of a million objects
+		// Batches halve the cost of a saturated stream with it.
+		grpc.WriteBufferSize(128 << 10),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time:    30 * time.Second, // a half-open connection is found within 60 s
+			Timeout: 20 * time.Second,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime:             5 * time.Second, // clients that ping every 10 s may be early
+			PermitWithoutStream: true,
+		}),
+	}
+}
+
+// logger writes middleware's messages to log.
+func logger(log *slog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(ctx context.Context, level logging.Level, message string, fields ...any) {
+		log.Log(ctx, slog.Level(level), message, fields...)
+	})
+}
+
+// readableErrors gives the errors of requests that gRPC cannot read the shape of
+// all others.
+func readableErrors(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	return handle(srv, requestStream{ss})
+}
+
+type requestStream struct{ grpc.ServerStream }
+
+// RecvMsg reads the next message.
+func (s requestStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err != nil {
+		return status.Receive(err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// Package server is the Runnel server as a library: New(Config), then Run.
+//
+// It only wires: the API server's client, the pool of sources, the subscriber
+// service, and gRPC around them. Nothing of the event path is here; see
+// internal/subscriber, internal/view and internal/source for that.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/runnel-dev/runnel/internal/resource"
+	"github.com/runnel-dev/runnel/internal/source"
+	"github.com/runnel-dev/runnel/internal/subscriber"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// ErrAPIServer says that the API server could not be reached at the start.
+var ErrAPIServer = errors.New("cannot reach the API server")
+
+// Config configures a Server.
+type Config struct {
+	// Listener is where to serve; Run closes it. Required.
+	Listener net.Listener
+	// REST reaches the API server. Required.
+	REST *rest.Config
+	// TLS names the files of the serving certificate. Required unless Insecure.
+	TLS TLSFiles
+	// Insecure serves plaintext to anyone: for tests, and demos on loopback.
+	Insecure bool
+	// Log is the server's log; nil discards it.
+	Log *slog.Logger
+	// Drain is how long streams have to end by themselves at shutdown; 0 takes
+	// the default of 10 s.
+	Drain time.Duration
+	// StartTimeout is how long to wait for the API server at the start; 0 takes
+	// the default of 10 s.
+	StartTimeout time.Duration
+	// IdleStop is how long a source without subscribers is kept; 0 takes the
+	// default of 5 minutes.
+	IdleStop time.Duration
+}
+
+// Server is a Runnel server.
+type Server struct {
+	cfg       Config
+	grpc      *grpc.Server
+	health    *health.Server
+	sources   *source.Pool
+	discovery discovery.DiscoveryInterface
+	draining  chan struct{}
+}
+
+// New returns a server that does nothing yet. It reads the TLS files, and does not
+// reach out to the API server.
+func New(cfg Config) (*Server, error) {
+	if cfg.Listener == nil || cfg.REST == nil {
+		return nil, errors.New("server: Listener and REST are required")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	orDefault(&cfg.Drain, 10*time.Second)        // within a Pod's 30 s of grace
+	orDefault(&cfg.StartTimeout, 10*time.Second) // longer, and a restart is the better retry
+	creds, err := cfg.credentials()
+	if err != nil {
+		return nil, err
+	}
+
+	restConfig := rest.CopyConfig(cfg.REST)
+	if restConfig.UserAgent == "" {
+		restConfig.UserAgent = "runnel"
+	}
+	sources, err := source.NewPool(source.PoolConfig{REST: restConfig, IdleStop: cfg.IdleStop, Log: cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	s := &Server{
+		cfg:       cfg,
+		grpc:      grpc.NewServer(append(options(cfg.Log), grpc.Creds(creds))...),
+		health:    health.NewServer(),
+		sources:   sources,
+		discovery: disco,
+		draining:  make(chan struct{}),
+	}
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	runnelv1.RegisterEventServiceServer(s.grpc, subscriber.New(subscriber.Config{
+		Resolver: resource.NewResolver(disco),
+		Sources:  sources,
+		Draining: s.draining,
+	}))
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	return s, nil
+}
+
+func orDefault(d *time.Duration, fallback time.Duration) {
+	if *d == 0 {
+		*d = fallback
+	}
+}
+
+// Run serves until ctx ends, then drains: streams are told to move and have the
+// drain time to end, before they are cut. It returns nil after a shutdown in order
+// and ErrAPIServer if the API server does not answer at the start. It may be called
+// once.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.cfg.Listener.Close()
+	if err := s.reachAPIServer(ctx); err != nil {
+		return err
+	}
+	// Sources outlive the streams that drain.
+	sourcesCtx, stopSources := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSources()
+	var group errgroup.Group
+	group.Go(func() error { return s.sources.Run(sourcesCtx) })
+	served := make(chan error, 1)
+	group.Go(func() error {
+		defer stopSources()
+		err := s.grpc.Serve(s.cfg.Listener)
+		served <- err
+		return err
+	})
+
+	s.setServing(healthv1.HealthCheckResponse_SERVING)
+	s.cfg.Log.Info("serving", "address", s.cfg.Listener.Addr().String(), "insecure", s.cfg.Insecure)
+	select {
+	case <-ctx.Done():
+		s.drain()
+	case <-served: // the listener failed
+		s.grpc.Stop()
+	}
+	return group.Wait()
+}
+
+func (s *Server) setServing(status healthv1.HealthCheckResponse_ServingStatus) {
+	s.health.SetServingStatus("", status)
+	s.health.SetServingStatus(runnelv1.EventService_ServiceDesc.ServiceName, status)
+}
+
+func (s *Server) drain() {
+	s.cfg.Log.Info("draining", "timeout", s.cfg.Drain)
+	s.health.Shutdown()
+	close(s.draining)
+	cut := time.AfterFunc(s.cfg.Drain, s.grpc.Stop)
+	defer cut.Stop()
+	s.grpc.GracefulStop()
+	s.cfg.Log.Info("stopped")
+}
+
+// reachAPIServer fails early where everything else would only retry.
+func (s *Server) reachAPIServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+	defer cancel()
+	result := make(chan error, 1)
+	go func() {
+		version, err := s.discovery.ServerVersion() // it takes no context, but has a time-out
+		if err == nil {
+			s.cfg.Log.Info("API server reached", "address", s.cfg.REST.Host, "version", version.GitVersion)
+		}
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		if err != nil {
+			return fmt.Errorf("%w at %s: %w", ErrAPIServer, s.cfg.REST.Host, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w at %s: %w", ErrAPIServer, s.cfg.REST.Host, ctx.Err())
+	}
+}
