@@ -26,8 +26,10 @@ func options(log *slog.Logger) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec{}),
 		grpc.ChainUnaryInterceptor(logged, recovery.UnaryServerInterceptor(panics)),
-		grpc.ChainStreamInterceptor(loggedStream, recovery.StreamServerInterceptor(panics), readableErrors),
-		grpc.MaxRecvMsgSize(16 << 20), // known versions of a million objects
+		grpc.ChainStreamInterceptor(loggedStream, recovery.StreamServerInterceptor(panics)),
+		// The limit that callers are told of is lower (subscriber.Limits): gRPC's own
+		// error has no details.
+		grpc.MaxRecvMsgSize(64 << 20),
 		// Batches halve the cost of a saturated stream with it.
 		grpc.WriteBufferSize(128 << 10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
@@ -46,21 +48,4 @@ func logger(log *slog.Logger) logging.Logger {
 	return logging.LoggerFunc(func(ctx context.Context, level logging.Level, message string, fields ...any) {
 		log.Log(ctx, slog.Level(level), message, fields...)
 	})
-}
-
-// readableErrors gives the errors of requests that gRPC cannot read the shape of
-// all others.
-func readableErrors(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return handle(srv, requestStream{ss})
-}
-
-type requestStream struct{ grpc.ServerStream }
-
-// RecvMsg reads the next message.
-func (s requestStream) RecvMsg(m any) error {
-	err := s.ServerStream.RecvMsg(m)
-	if err != nil {
-		return status.Receive(err)
-	}
-	return nil
 }

@@ -106,18 +106,6 @@ func Resource(field string, err error) error {
 	return SourceUnavailable(field, err.Error())
 }
 
-// Receive is the status of a request that gRPC could not read.
-func Receive(err error) error {
-	s, _ := grpcstatus.FromError(err)
-	switch s.Code() {
-	case codes.ResourceExhausted:
-		return LimitExceeded("", s.Message())
-	case codes.Internal: // the request was read and cannot be understood
-		return newError(codes.InvalidArgument, ReasonInvalidField, s.Message())
-	}
-	return err
-}
-
 // Panic is Internal for a bug; what happened is in the server's log only.
 func Panic() error {
 	return newError(codes.Internal, ReasonInternal, "internal error; the server's log tells more")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -72,6 +73,9 @@ type parser struct {
 }
 
 func (p *parser) request(req *runnelv1.SubscribeRequest) []selection {
+	if !p.within(largest(req), proto.Size(req), p.limits.RequestBytes, "bytes") {
+		return nil
+	}
 	if len(req.GetResources()) == 0 {
 		p.reject("resources", errors.New("at least one is needed"))
 	}
@@ -138,6 +142,17 @@ func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) select
 	p.unserved(field+".resume_token", len(r.GetResumeToken()) > 0)
 	p.unserved(field+".known", len(r.GetKnown()) > 0)
 	return s
+}
+
+// largest names the resource that takes most of the request.
+func largest(req *runnelv1.SubscribeRequest) string {
+	index, most := 0, -1
+	for i, r := range req.GetResources() {
+		if size := proto.Size(r); size > most {
+			index, most = i, size
+		}
+	}
+	return fmt.Sprintf("resources[%d]", index)
 }
 
 func (p *parser) reject(field string, err error) {

@@ -46,6 +46,8 @@ type Config struct {
 
 // Limits bound what one request may ask for.
 type Limits struct {
+	// RequestBytes is the largest request.
+	RequestBytes int
 	// Resources is the largest number of resources.
 	Resources int
 	// Namespaces and Names are the largest numbers of them per resource.
@@ -65,6 +67,7 @@ type Limits struct {
 // DefaultLimits are the limits that a zero field takes.
 func DefaultLimits() Limits {
 	return Limits{
+		RequestBytes:  16 << 20,  // known versions of a million objects
 		Resources:     64,        // an operator with everything it owns, several times
 		Namespaces:    1000,      // each is a view of its own
 		Names:         10_000,    // all Secrets of a busy node, ten times
@@ -78,6 +81,7 @@ func DefaultLimits() Limits {
 
 func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
+	orDefault(&l.RequestBytes, d.RequestBytes)
 	orDefault(&l.Resources, d.Resources)
 	orDefault(&l.Namespaces, d.Namespaces)
 	orDefault(&l.Names, d.Names)
