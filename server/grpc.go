@@ -9,6 +9,7 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/runnel-dev/runnel/internal/status"
@@ -17,8 +18,9 @@ import (
 
 // options are those of every server, whatever its credentials.
 func options(log *slog.Logger) []grpc.ServerOption {
-	logged := logging.UnaryServerInterceptor(logger(log), logging.WithLogOnEvents(logging.FinishCall))
-	loggedStream := logging.StreamServerInterceptor(logger(log), logging.WithLogOnEvents(logging.StartCall, logging.FinishCall))
+	levels := logging.WithLevels(level)
+	logged := logging.UnaryServerInterceptor(logger(log), levels, logging.WithLogOnEvents(logging.FinishCall))
+	loggedStream := logging.StreamServerInterceptor(logger(log), levels, logging.WithLogOnEvents(logging.StartCall, logging.FinishCall))
 	panics := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
 		log.ErrorContext(ctx, "panic", "panic", p, "stack", string(debug.Stack()))
 		return status.Panic()
@@ -41,6 +43,16 @@ func options(log *slog.Logger) []grpc.ServerOption {
 			PermitWithoutStream: true,
 		}),
 	}
+}
+
+// level is that of a call that ended with the code: what is not the server's
+// fault is ordinary.
+func level(code codes.Code) logging.Level {
+	switch code {
+	case codes.Unknown, codes.Internal, codes.DataLoss:
+		return logging.LevelError
+	}
+	return logging.LevelInfo
 }
 
 // logger writes middleware's messages to log.
