@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,7 +29,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	podsGVR    = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
@@ -205,13 +203,4 @@ func eventually(t *testing.T, f func() error) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// dataN is .data.n of a ConfigMap.
-func dataN(objectJSON string) string {
-	var o struct{ Data struct{ N string } }
-	if err := json.Unmarshal([]byte(objectJSON), &o); err != nil {
-		panic(err)
-	}
-	return o.Data.N
 }

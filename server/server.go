@@ -130,12 +130,11 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stopSources()
 	var group errgroup.Group
 	group.Go(func() error { return s.sources.Run(sourcesCtx) })
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	group.Go(func() error {
 		defer stopSources()
-		err := s.grpc.Serve(s.cfg.Listener)
-		served <- err
-		return err
+		defer close(served)
+		return s.grpc.Serve(s.cfg.Listener)
 	})
 
 	s.setServing(healthv1.HealthCheckResponse_SERVING)

@@ -78,7 +78,7 @@ func Assets(ctx context.Context, progress io.Writer) (dir string, err error) {
 			return "", err
 		}
 	}
-	defer os.RemoveAll(partial)
+	defer func() { _ = os.RemoveAll(partial) }()
 	if err := build(ctx, filepath.Join(root, assetsModule), partial, progress); err != nil {
 		return "", err
 	}

@@ -92,7 +92,7 @@ func TestUserMayDoWhatItsGroupMay(t *testing.T) {
 		"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"developers"}]}`)
 	eventually(t, func() error {
 		if _, err := get(t, alice, "any"); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("alice gets %v, want not found", err)
+			return fmt.Errorf("alice gets %w, want not found", err)
 		}
 		return nil
 	})

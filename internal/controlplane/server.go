@@ -82,7 +82,7 @@ func (s *server) awaitReady(ctx context.Context, p *process) error {
 		case <-p.done:
 			return fmt.Errorf("%s ended before it was ready: %w", s.name(), exitError(p.err))
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready (%v): %w", s.name(), answer, context.Cause(ctx))
+			return fmt.Errorf("%s is not ready (%w): %w", s.name(), answer, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -120,7 +120,7 @@ func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) select
 			if name == "" {
 				p.reject(field+".names", errors.New("a name must not be empty"))
 			}
-			p.check(field+".names", path.IsValidPathSegmentName(name))
+			p.check(field+".names", content.IsPathSegmentName(name))
 		}
 	}
 	if p.within(field+".label_selector", len(r.GetLabelSelector()), p.limits.SelectorBytes, "bytes") {
