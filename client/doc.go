@@ -1,0 +1,26 @@
+// Package client is the Go SDK: it subscribes to a Runnel server and keeps the
+// subscription going.
+//
+// A Client is made once per server and shared; it is safe for concurrent use.
+// Subscribe blocks: it opens a stream, hands its frames to a Handler, and
+// subscribes again, after a delay, whenever the stream ends for a reason that can
+// pass. All callbacks of one Subscribe run on the goroutine that called it, and
+// the next frame is read only when the callback has returned, so that a slow
+// handler slows its own stream through gRPC's flow control and nothing else (D10).
+//
+// On top of frames stands Replica, a copy of what the stream describes. It tells
+// the real changes only, across reconnects too, and proves by digest that it
+// holds what the server says (D15).
+//
+//	c, err := client.New("runnel.runnel-system:7443", client.WithCAFile("ca.crt"))
+//	…
+//	replica, err := client.NewReplica(request, func(e client.Event) error { … })
+//	…
+//	err = c.Subscribe(ctx, request, client.Handler{Frame: replica.Apply})
+//
+// Every stream begins with a snapshot; resuming where the last one ended is not
+// part of this package yet.
+//
+// Start reading at subscribe.go; retry.go says which errors end a subscription,
+// objects.go holds the rules of a Replica.
+package client

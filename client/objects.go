@@ -1,0 +1,212 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// objects is what a Replica holds of one resource. It tells each change when it has
+// made it, and stops where telling fails.
+type objects struct {
+	resource int
+	tell     func(Event) error
+	byUID    map[string]*object
+	byName   map[objectName]*object
+	digest   Digest
+
+	// snapshot counts the snapshots begun; open says that the last is not complete,
+	// synced that one was.
+	snapshot     uint64
+	open, synced bool
+
+	// refused counts the states since the snapshot began that were older than what
+	// was held. The server is behind, and its digest will not match.
+	refused int
+	// outvoted counts the mismatches in a row for which refused is the reason.
+	outvoted int
+	// rewritten says that history was: what is held from before the snapshot is not
+	// newer than what the snapshot has, whatever the resourceVersions say (D9).
+	rewritten bool
+}
+
+type objectName struct{ namespace, name string }
+
+type object struct {
+	objectName
+	uid             string
+	resourceVersion string
+	version         uint64
+	json            []byte
+	// seen is the last snapshot, by number, that has the object; later live events
+	// count as its part.
+	seen uint64
+}
+
+// maxOutvoted is how often a server may disagree because it is behind before its
+// state is taken to be the truth. A replica that lags catches up within the delays
+// between the attempts (3 s at most, by default); a history that was rewritten
+// while there was no stream never does, and must not leave the copy wrong for ever.
+const maxOutvoted = 5
+
+func newObjects(resource int, tell func(Event) error) *objects {
+	return &objects{resource: resource, tell: tell, byUID: map[string]*object{}, byName: map[objectName]*object{}}
+}
+
+// reset begins a snapshot. What is held stays until the snapshot says otherwise.
+func (o *objects) reset(reason runnelv1.ResetReason) {
+	o.snapshot++
+	o.open = true
+	o.refused = 0
+	if reason == runnelv1.ResetReason_RESET_REASON_HISTORY_REWRITTEN || o.outvoted >= maxOutvoted {
+		o.rewritten = true // until a snapshot is complete, however many streams that takes
+	}
+}
+
+// apply takes in an event of the server.
+func (o *objects) apply(e *runnelv1.Event, initial bool) error {
+	switch e.GetType() {
+	case runnelv1.EventType_EVENT_TYPE_ADDED, runnelv1.EventType_EVENT_TYPE_MODIFIED:
+		if err := wellFormed(e); err != nil {
+			return fmt.Errorf("%s/%s: %w", e.GetNamespace(), e.GetName(), err)
+		}
+		return o.set(e, initial)
+	case runnelv1.EventType_EVENT_TYPE_DELETED:
+		return o.drop(e, initial)
+	}
+	return fmt.Errorf("%w: event type %v", ErrProtocol, e.GetType())
+}
+
+// wellFormed says whether a state can be taken in.
+func wellFormed(e *runnelv1.Event) error {
+	payload, whole := e.GetPayload().(*runnelv1.Event_ObjectJson)
+	switch {
+	case e.GetUid() == "":
+		return fmt.Errorf("%w: state without a UID", ErrProtocol)
+	case !whole:
+		return fmt.Errorf("%w: whole objects were asked for", ErrProtocol)
+	case xxhash.Sum64String(payload.ObjectJson) != e.GetVersion():
+		return fmt.Errorf("%w: not %016x", ErrVersionMismatch, e.GetVersion())
+	}
+	return nil
+}
+
+// set takes in a state. Whether it is Added or Modified is seen from what is held:
+// the server does not know what an earlier stream left here.
+func (o *objects) set(e *runnelv1.Event, initial bool) error {
+	name := objectName{e.GetNamespace(), e.GetName()}
+	if other := o.byUID[e.GetUid()]; other != nil && other.objectName != name {
+		return fmt.Errorf("%w: UID %s has two names", ErrProtocol, e.GetUid())
+	}
+	held := o.byName[name]
+	switch {
+	case held != nil && o.isOlder(e, held):
+		o.refused++
+		held.seen = o.snapshot
+		return nil
+	case held != nil && held.uid == e.GetUid():
+		held.resourceVersion = e.GetResourceVersion()
+		held.seen = o.snapshot
+		if held.version == e.GetVersion() {
+			return nil
+		}
+		o.digest.remove(held.uid, held.version)
+		held.version, held.json = e.GetVersion(), []byte(e.GetObjectJson())
+		o.digest.add(held.uid, held.version)
+		return o.tell(o.event(Modified, held, initial))
+	case held != nil: // re-created, and how the old one ended was not seen (D5)
+		if err := o.remove(held, FinalStateUnknown, "", initial); err != nil {
+			return err
+		}
+	}
+	held = &object{
+		objectName: name, uid: e.GetUid(), resourceVersion: e.GetResourceVersion(),
+		version: e.GetVersion(), json: []byte(e.GetObjectJson()), seen: o.snapshot,
+	}
+	o.byUID[held.uid], o.byName[name] = held, held
+	o.digest.add(held.uid, held.version)
+	return o.tell(o.event(Added, held, initial))
+}
+
+// drop takes in a deletion. One of an object that is not held says nothing new.
+func (o *objects) drop(e *runnelv1.Event, initial bool) error {
+	held := o.byUID[e.GetUid()]
+	switch {
+	case held == nil:
+		return nil
+	case o.isOlder(e, held):
+		o.refused++
+		return nil
+	}
+	return o.remove(held, deletionReason(e.GetReason()), e.GetResourceVersion(), initial)
+}
+
+// isOlder says that the event is from before the state held, of the same object or
+// of another that has its name: then it must not be applied (D2).
+func (o *objects) isOlder(e *runnelv1.Event, held *object) bool {
+	if o.rewritten && held.seen != o.snapshot {
+		return false
+	}
+	return older(e.GetResourceVersion(), held.resourceVersion)
+}
+
+// complete ends a snapshot: what it did not contain is dropped.
+func (o *objects) complete() error {
+	var vanished []*object
+	for _, held := range o.byUID {
+		if o.open && held.seen != o.snapshot {
+			vanished = append(vanished, held)
+		}
+	}
+	slices.SortFunc(vanished, func(a, b *object) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+	for _, held := range vanished {
+		if err := o.remove(held, FinalStateUnknown, "", true); err != nil {
+			return err
+		}
+	}
+	o.open, o.synced, o.rewritten = false, true, false
+	return nil
+}
+
+// check compares the digest with the server's, which may be absent. In the middle
+// of a snapshot there is nothing to compare.
+func (o *objects) check(want *runnelv1.Digest) error {
+	if want == nil || o.open {
+		return nil
+	}
+	if digestOf(want) == o.digest {
+		o.outvoted = 0
+		return nil
+	}
+	if o.refused > 0 {
+		o.outvoted++
+		return fmt.Errorf("%w: resource %d: the server says %v; the copy holds %v, having refused %d older states",
+			ErrDigestMismatch, o.resource, digestOf(want), o.digest, o.refused)
+	}
+	return fmt.Errorf("%w: resource %d: the server says %v; the copy holds %v",
+		ErrDigestMismatch, o.resource, digestOf(want), o.digest)
+}
+
+// remove drops an object. The resourceVersion is the deletion's, if that is known.
+func (o *objects) remove(held *object, reason DeletionReason, resourceVersion string, initial bool) error {
+	delete(o.byUID, held.uid)
+	delete(o.byName, held.objectName)
+	o.digest.remove(held.uid, held.version)
+	e := o.event(Deleted, held, initial)
+	e.Reason = reason
+	e.ResourceVersion = cmp.Or(resourceVersion, e.ResourceVersion)
+	return o.tell(e)
+}
+
+func (o *objects) event(t EventType, held *object, initial bool) Event {
+	return Event{
+		Type: t, Resource: o.resource, Namespace: held.namespace, Name: held.name,
+		UID: held.uid, ResourceVersion: held.resourceVersion, Object: held.json, Initial: initial,
+	}
+}
