@@ -67,6 +67,9 @@ func HashString(s string) uint64 { return xxhash.Sum64String(s) }
 // events.
 func (r *Record) InitialEventsEnd() bool { return r.initialEventsEnd }
 
+// NewReference returns a record of which only the namespace and the key are known.
+func NewReference(namespace, key string) *Record { return &Record{Namespace: namespace, key: key} }
+
 // NewMarker returns a record that stands for no object: a list/watch wrapper
 // sends it through an informer to learn when everything before it was handled.
 // Its key cannot be an object's.

@@ -42,12 +42,10 @@ func (s *Source) Delete(final *record.Record) {
 func (s *Source) Missing(namespace, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.objects[namespace][key]
-	if old == nil {
-		return
-	}
+	// Whether it is held is known when the step is made: it may have come with a
+	// list that was not followed by a watch, and is still held back.
 	s.listed = append(s.listed, view.Change{
-		Old:    old,
+		Old:    record.NewReference(namespace, key),
 		Reason: runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN,
 	})
 }

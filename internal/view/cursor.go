@@ -16,10 +16,12 @@ type Cursor struct {
 
 	// seen covers every slot, but for those that the present scan has passed.
 	seen seen
-	// scanning says that a scan is under way: passed covers the slots below next.
-	scanning bool
-	next     uint32
-	passed   seen
+	// scanning says that a scan is under way: passed covers the slots below next,
+	// and it goes up to end, the number of slots when it began. Were it to follow
+	// the table, it would not end where objects come and go as fast as it walks.
+	scanning  bool
+	next, end uint32
+	passed    seen
 	// initial says that the scan is a snapshot: the subscriber is not synced.
 	initial bool
 
@@ -169,8 +171,11 @@ const slotsPerBatch = 4096
 func (c *Cursor) scan(b *Batch) {
 	v := c.view
 	b.Initial = c.initial
-	size, last := 0, min(uint64(c.next)+slotsPerBatch, uint64(len(v.slots)))
-	for ; uint64(c.next) < last; c.next++ {
+	if len(c.passed) == 0 {
+		c.end = uint32(len(v.slots))
+	}
+	size, last := 0, c.next+min(slotsPerBatch, c.end-c.next)
+	for ; c.next < last; c.next++ {
 		s := v.slots[c.next]
 		if s == nil {
 			continue
@@ -186,10 +191,9 @@ func (c *Cursor) scan(b *Batch) {
 		}
 	}
 	c.passed = c.passed.walked(c.next, v.headLocked())
-	if int(c.next) < len(v.slots) {
+	if c.next < c.end {
 		return
 	}
-	c.passed[len(c.passed)-1].end = allSlots
 	c.seen, c.passed, c.scanning = c.passed, nil, false
 	b.Synced, c.initial = c.initial, false
 }
@@ -199,10 +203,10 @@ func (c *Cursor) storeFloor() {
 	if len(c.passed) > 0 {
 		floor = c.passed.lowest()
 	}
-	if rest := c.seen.at(c.next); !c.scanning {
+	if !c.scanning {
 		floor = c.seen.lowest()
-	} else if rest > 0 {
-		floor = min(floor, rest)
+	} else if c.seen.covers(c.next) {
+		floor = min(floor, c.seen.at(c.next)) // the lowest of what is ahead
 	}
 	c.floor.Store(uint64(floor))
 }

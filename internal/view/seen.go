@@ -8,6 +8,10 @@ import (
 // seen says up to which position each slot was seen: a step function over slot
 // indexes, with a step for every batch of the scan that made it. Positions do not
 // decrease from step to step, for a scan goes up while the view moves on.
+//
+// Slots behind the last step did not exist when the scan began, so nothing is held
+// there. They count as seen up to the first step's position: what they hold is
+// newer.
 type seen []step
 
 // step covers the slots from the end of the step before to its own, exclusive.
@@ -31,12 +35,15 @@ func (s seen) at(slot uint32) Position {
 	}
 	i := sort.Search(len(s), func(i int) bool { return slot < s[i].end })
 	if i == len(s) {
-		return 0
+		return s.lowest()
 	}
 	return s[i].position
 }
 
-// lowest is the smallest position of all slots that are covered.
+// covers tells whether something may be held in the slot.
+func (s seen) covers(slot uint32) bool { return len(s) > 0 && slot < s[len(s)-1].end }
+
+// lowest is the smallest position of all slots; 0 where nothing was seen.
 func (s seen) lowest() Position {
 	if len(s) == 0 {
 		return 0

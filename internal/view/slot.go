@@ -67,14 +67,16 @@ func (s *slot) emit(g Position, events []wire.Event) []wire.Event {
 	return events
 }
 
-// heldAt returns the ended stay that a subscriber holds which has seen the slot
-// up to g.
+// heldAt returns the end of the object that a subscriber holds which has seen the
+// slot up to g, if what it holds is an ended stay. It is the end of the object's
+// last stay: having left, it may have come back and be gone for good.
 func (s *slot) heldAt(g Position) *stay {
 	i := sort.Search(len(s.stays), func(i int) bool { return s.stays[i].end > g })
-	if i < len(s.stays) && s.stays[i].birth <= g {
-		return &s.stays[i]
+	if i == len(s.stays) || s.stays[i].birth > g {
+		return nil
 	}
-	return nil
+	uid, later := s.stays[i].uid, s.stays[i+1:]
+	return &s.stays[i+sort.Search(len(later), func(i int) bool { return later[i].uid != uid })]
 }
 
 // endStay moves the present stay to the ended ones. The resourceVersion is the
