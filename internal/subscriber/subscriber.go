@@ -124,8 +124,8 @@ func (s *Service) Subscribe(req *runnelv1.SubscribeRequest, out grpc.ServerStrea
 		out:      out,
 		wake:     make(chan struct{}, 1),
 	}
-	if b := req.GetBookmarkInterval(); b != nil {
-		st.interval = max(b.AsDuration(), s.cfg.Limits.MinBookmark)
+	if b := req.GetBookmarkInterval().AsDuration(); b > 0 {
+		st.interval = max(b, s.cfg.Limits.MinBookmark)
 	}
 	defer st.close()
 	if err := st.open(out.Context(), selections); err != nil {

@@ -877,8 +877,8 @@ func (x *Digest) GetHash() uint64 {
 	return 0
 }
 
-// SourceStatus tells how the server gets a resource. It is sent when the state
-// changes and is not ready; recovery follows on the same stream.
+// SourceStatus tells how the server gets a resource. It is sent at the start of a
+// stream where the state is not SYNCED, and whenever it changes from then on.
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into SubscribeRequest.resources.

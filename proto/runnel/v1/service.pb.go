@@ -145,7 +145,8 @@ type SubscribeRequest struct {
 	// The least time between two deliveries; changes between them are conflated
 	// to the latest state per object.
 	MinInterval *durationpb.Duration `protobuf:"bytes,5,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
-	// How often a Bookmark is sent on a quiet stream. Unset: the server's default.
+	// How often a Bookmark is sent for each resource, about. Unset or zero: the
+	// server's default. Shorter than the server's least one: that.
 	BookmarkInterval *durationpb.Duration `protobuf:"bytes,6,opt,name=bookmark_interval,json=bookmarkInterval,proto3" json:"bookmark_interval,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

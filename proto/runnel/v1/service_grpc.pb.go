@@ -31,15 +31,19 @@ type EventServiceClient interface {
 	// Subscribe streams, for each resource of the request, a snapshot of the
 	// objects that match, then Synced, then every change.
 	//
-	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1":
-	//   - INVALID_ARGUMENT, with BadRequest naming the field: a malformed
-	//     selector, no resource, the same view twice.
-	//   - NOT_FOUND: the API server knows none of the resources (with fail_fast:
-	//     not all of them).
-	//   - RESOURCE_EXHAUSTED, with RetryInfo: over a limit.
-	//   - UNAVAILABLE, with RetryInfo: draining, or not synced and fail_fast.
-	//   - UNIMPLEMENTED, with BadRequest naming the field: a field that this
-	//     server does not serve yet.
+	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1" and one of these
+	// reasons; where a field is at fault, BadRequest names it:
+	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
+	//     same view twice, a resource that cannot be listed and watched.
+	//   - NOT_FOUND, UNKNOWN_RESOURCE: the API server knows none of the resources
+	//     (with fail_fast: not all of them).
+	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
+	//     field is named, the request itself is, and trying it again is in vain.
+	//   - UNAVAILABLE, DRAINING, with RetryInfo: the server is shutting down.
+	//   - UNAVAILABLE, SOURCE_UNAVAILABLE, with RetryInfo: none of the resources can
+	//     be listed and watched now (with fail_fast: not all of them).
+	//   - UNIMPLEMENTED, UNIMPLEMENTED_FIELD: this server does not serve the field yet.
+	//   - INTERNAL, INTERNAL: a bug of the server.
 	Subscribe(ctx context.Context, in *SubscribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeResponse], error)
 }
 
@@ -79,15 +83,19 @@ type EventServiceServer interface {
 	// Subscribe streams, for each resource of the request, a snapshot of the
 	// objects that match, then Synced, then every change.
 	//
-	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1":
-	//   - INVALID_ARGUMENT, with BadRequest naming the field: a malformed
-	//     selector, no resource, the same view twice.
-	//   - NOT_FOUND: the API server knows none of the resources (with fail_fast:
-	//     not all of them).
-	//   - RESOURCE_EXHAUSTED, with RetryInfo: over a limit.
-	//   - UNAVAILABLE, with RetryInfo: draining, or not synced and fail_fast.
-	//   - UNIMPLEMENTED, with BadRequest naming the field: a field that this
-	//     server does not serve yet.
+	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1" and one of these
+	// reasons; where a field is at fault, BadRequest names it:
+	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
+	//     same view twice, a resource that cannot be listed and watched.
+	//   - NOT_FOUND, UNKNOWN_RESOURCE: the API server knows none of the resources
+	//     (with fail_fast: not all of them).
+	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
+	//     field is named, the request itself is, and trying it again is in vain.
+	//   - UNAVAILABLE, DRAINING, with RetryInfo: the server is shutting down.
+	//   - UNAVAILABLE, SOURCE_UNAVAILABLE, with RetryInfo: none of the resources can
+	//     be listed and watched now (with fail_fast: not all of them).
+	//   - UNIMPLEMENTED, UNIMPLEMENTED_FIELD: this server does not serve the field yet.
+	//   - INTERNAL, INTERNAL: a bug of the server.
 	Subscribe(*SubscribeRequest, grpc.ServerStreamingServer[SubscribeResponse]) error
 	mustEmbedUnimplementedEventServiceServer()
 }
