@@ -107,6 +107,9 @@ func (d *Decoder) DecodeList(data []byte) (*List, error) {
 		case `"metadata"`:
 			return json.Unmarshal(value, &list.ListMeta)
 		case `"items"`:
+			if string(value) == "null" {
+				return nil
+			}
 			return newReader(value).elements(func(item []byte) error {
 				r, err := d.Decode(item)
 				if err != nil {

@@ -22,21 +22,24 @@ type Selector struct {
 	namespace string
 	names     []string
 	labels    labels.Selector
+	fields    Fields
 	key       string
 }
 
 // New returns the selector for the objects in the namespace ("" for all) that
-// have one of the names (none for all) and labels that match the requirements.
-func New(namespace string, names []string, requirements labels.Requirements) *Selector {
+// have one of the names (none for all), labels that meet the requirements, and
+// such fields.
+func New(namespace string, names []string, requirements labels.Requirements, fields Fields) *Selector {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	s := &Selector{namespace: namespace, names: names}
 	key := strconv.AppendQuote(nil, namespace)
 	for _, name := range names {
 		key = strconv.AppendQuote(append(key, ','), name)
 	}
-	var form string
-	s.labels, form = canonical(requirements)
-	s.key = string(key) + ";" + form
+	var labelsForm, fieldsForm string
+	s.labels, labelsForm = canonical(requirements)
+	s.fields, fieldsForm = canonicalFields(fields)
+	s.key = string(key) + ";" + labelsForm + ";" + fieldsForm
 	return s
 }
 
@@ -50,7 +53,15 @@ func (s *Selector) Matches(r *record.Record) bool {
 			return false
 		}
 	}
-	return s.labels.Matches(r.Labels)
+	if !s.labels.Matches(r.Labels) {
+		return false
+	}
+	for i := range s.fields {
+		if !s.fields[i].matches(r.Raw) {
+			return false
+		}
+	}
+	return true
 }
 
 // Namespace is the one namespace that the selector is limited to, or "".

@@ -116,14 +116,23 @@ func fields(code codes.Code, reason string, violations []Violation) error {
 	for i, v := range violations {
 		texts[i] = v.Field + ": " + v.Err.Error()
 	}
-	return newError(code, reason, strings.Join(texts, "; "), badRequest(violations))
+	return newError(code, reason, shorten(strings.Join(texts, "; ")), badRequest(violations))
+}
+
+// shorten keeps a text that quotes a request within what HTTP/2 headers take.
+func shorten(text string) string {
+	const most = 1000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
 func badRequest(violations []Violation) *errdetails.BadRequest {
 	b := &errdetails.BadRequest{}
-	for _, v := range violations {
+	for _, v := range violations[:min(len(violations), 10)] {
 		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{
-			Field: v.Field, Description: v.Err.Error(),
+			Field: v.Field, Description: shorten(v.Err.Error()),
 		})
 	}
 	return b

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/runnel-dev/runnel/internal/fieldpath"
 	"github.com/runnel-dev/runnel/internal/projection"
 	"github.com/runnel-dev/runnel/internal/selector"
 	"github.com/runnel-dev/runnel/internal/status"
@@ -26,17 +28,18 @@ type selection struct {
 	namespaces               []string
 	names                    []string
 	labels                   labels.Requirements
+	fields                   selector.Fields
 	projection               projection.Projection
 }
 
 // selectors returns one selector for each namespace, or one for all.
 func (s *selection) selectors() []*selector.Selector {
 	if len(s.namespaces) == 0 {
-		return []*selector.Selector{selector.New("", s.names, s.labels)}
+		return []*selector.Selector{selector.New("", s.names, s.labels, s.fields)}
 	}
 	all := make([]*selector.Selector, len(s.namespaces))
 	for i, namespace := range s.namespaces {
-		all[i] = selector.New(namespace, s.names, s.labels)
+		all[i] = selector.New(namespace, s.names, s.labels, s.fields)
 	}
 	return all
 }
@@ -82,11 +85,8 @@ func (p *parser) request(req *runnelv1.SubscribeRequest) []selection {
 	if !p.within("resources", len(req.GetResources()), p.limits.Resources, "resources") {
 		return nil
 	}
-	p.unserved("delta", req.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH)
-	p.unserved("min_interval", req.GetMinInterval().AsDuration() != 0)
-	if b := req.GetBookmarkInterval(); b != nil && (b.CheckValid() != nil || b.AsDuration() < 0) {
-		p.reject("bookmark_interval", errors.New("must not be negative"))
-	}
+	p.interval("min_interval", req.GetMinInterval())
+	p.interval("bookmark_interval", req.GetBookmarkInterval())
 	selections := make([]selection, len(req.GetResources()))
 	for i, r := range req.GetResources() {
 		selections[i] = p.resource(fmt.Sprintf("resources[%d]", i), r)
@@ -130,18 +130,52 @@ func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) select
 		}
 		s.labels = requirements
 	}
-	switch r.GetProjection().GetPart().(type) {
-	case *runnelv1.Projection_MetadataOnly:
-		s.projection = projection.MetadataOnly()
-	case *runnelv1.Projection_Paths:
-		p.unserved(field+".projection.paths", true)
+	if p.within(field+".field_selector", len(r.GetFieldSelector()), p.limits.SelectorBytes, "bytes") {
+		fields, err := selector.ParseFields(r.GetFieldSelector(), s.group, s.resource)
+		if err != nil {
+			p.reject(field+".field_selector", err)
+		}
+		s.fields = fields
 	}
-	p.unserved(field+".field_selector", r.GetFieldSelector() != "")
+	s.projection = p.projection(field, r)
 	p.unserved(field+".expression", r.GetExpression() != "")
-	p.unserved(field+".ignore_paths", len(r.GetIgnorePaths()) > 0)
 	p.unserved(field+".resume_token", len(r.GetResumeToken()) > 0)
 	p.unserved(field+".known", len(r.GetKnown()) > 0)
 	return s
+}
+
+func (p *parser) projection(field string, r *runnelv1.ResourceSubscription) projection.Projection {
+	proj := projection.Whole()
+	switch part := r.GetProjection().GetPart().(type) {
+	case *runnelv1.Projection_MetadataOnly:
+		proj = projection.MetadataOnly()
+	case *runnelv1.Projection_Paths:
+		if len(part.Paths.GetPaths()) == 0 {
+			p.reject(field+".projection.paths", errors.New("at least one path is needed"))
+		}
+		proj = projection.Paths(p.paths(field+".projection.paths", part.Paths.GetPaths()))
+	}
+	proj, err := proj.Ignore(p.paths(field+".ignore_paths", r.GetIgnorePaths()))
+	if err != nil {
+		p.reject(field+".ignore_paths", err)
+	}
+	return proj
+}
+
+func (p *parser) paths(field string, texts []string) []fieldpath.Path {
+	if !p.within(field, len(texts), p.limits.Paths, "paths") {
+		return nil
+	}
+	paths := make([]fieldpath.Path, 0, len(texts))
+	for _, text := range texts {
+		path, err := fieldpath.Parse(text)
+		if err != nil {
+			p.reject(field, err)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 // largest names the resource that takes most of the request.
@@ -153,6 +187,12 @@ func largest(req *runnelv1.SubscribeRequest) string {
 		}
 	}
 	return fmt.Sprintf("resources[%d]", index)
+}
+
+func (p *parser) interval(field string, d *durationpb.Duration) {
+	if d != nil && (d.CheckValid() != nil || d.AsDuration() < 0) {
+		p.reject(field, errors.New("must not be negative"))
+	}
 }
 
 func (p *parser) reject(field string, err error) {

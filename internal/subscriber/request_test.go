@@ -43,7 +43,7 @@ func TestBadRequestsAreRefusedNamingTheField(t *testing.T) {
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].label_selector"}},
 		{"malformed label value", one(&resourceRequest{Resource: "pods", LabelSelector: "a=b c"}),
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].label_selector"}},
-		{"huge selector", one(&resourceRequest{Resource: "pods", LabelSelector: strings.Repeat("a", 20<<10)}),
+		{"huge selector", one(&resourceRequest{Resource: "pods", LabelSelector: strings.Repeat("a", 300<<10)}),
 			codes.ResourceExhausted, status.ReasonLimitExceeded, []string{"resources[0].label_selector"}},
 		{"malformed namespace", one(&resourceRequest{Resource: "pods", Namespaces: []string{"a/b"}}),
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].namespaces"}},
@@ -64,13 +64,23 @@ func TestBadRequestsAreRefusedNamingTheField(t *testing.T) {
 		{"resource without watch", request(&resourceRequest{Resource: "tokenreviews"}, &resourceRequest{Resource: "pods"}),
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].resource"}},
 		{"what is not served yet", &runnelv1.SubscribeRequest{
-			Delta: runnelv1.DeltaMode_DELTA_MODE_PATCH, MinInterval: durationpb.New(1),
-			Resources: []*resourceRequest{{
-				Resource: "pods", FieldSelector: "a=b", Expression: "true", IgnorePaths: []string{"a"}, ResumeToken: []byte{1}, Known: []byte{1},
-				Projection: &runnelv1.Projection{Part: &runnelv1.Projection_Paths{}},
-			}}},
-			codes.Unimplemented, status.ReasonUnimplementedField, []string{"delta", "min_interval", "resources[0].projection.paths",
-				"resources[0].field_selector", "resources[0].expression", "resources[0].ignore_paths", "resources[0].resume_token", "resources[0].known"}},
+			Resources: []*resourceRequest{{Resource: "pods", Expression: "true", ResumeToken: []byte{1}, Known: []byte{1}}}},
+			codes.Unimplemented, status.ReasonUnimplementedField,
+			[]string{"resources[0].expression", "resources[0].resume_token", "resources[0].known"}},
+		{"malformed field selector", one(&resourceRequest{Resource: "pods", FieldSelector: "spec.list[*]=a"}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].field_selector"}},
+		{"long malformed selector", one(&resourceRequest{Resource: "pods", LabelSelector: strings.Repeat("é", 100<<10)}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].label_selector"}},
+		{"malformed paths", one(&resourceRequest{Resource: "pods", IgnorePaths: []string{"a..b"},
+			Projection: &runnelv1.Projection{Part: &runnelv1.Projection_Paths{Paths: &runnelv1.Paths{Paths: []string{"a b"}}}}}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].projection.paths", "resources[0].ignore_paths"}},
+		{"no paths", one(&resourceRequest{Resource: "pods", Projection: &runnelv1.Projection{Part: &runnelv1.Projection_Paths{}}}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].projection.paths"}},
+		{"ignored identity", one(&resourceRequest{Resource: "pods", IgnorePaths: []string{"metadata"}}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].ignore_paths"}},
+		{"negative min_interval", &runnelv1.SubscribeRequest{
+			Resources: []*resourceRequest{{Resource: "pods"}}, MinInterval: durationpb.New(-time.Second)},
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"min_interval"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCluster(t, pods, nodes)

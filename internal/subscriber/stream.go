@@ -20,7 +20,9 @@ import (
 type stream struct {
 	cfg      *Config
 	failFast bool
+	patches  bool
 	interval time.Duration // between bookmarks
+	pace     pace
 	out      grpc.ServerStream
 	// wake is sent on by views and sources when there is something to look at.
 	wake          chan struct{}
@@ -71,6 +73,9 @@ func (s *stream) close() {
 
 // run serves the stream until it ends.
 func (s *stream) run(ctx context.Context) error {
+	held := time.NewTimer(0)
+	held.Stop()
+	defer held.Stop()
 	bookmark := time.NewTimer(jitter(s.interval))
 	defer bookmark.Stop()
 	retry := time.NewTicker(s.cfg.Limits.Retry)
@@ -89,8 +94,12 @@ func (s *stream) run(ctx context.Context) error {
 		if more {
 			now = always
 		}
+		if wait := s.pace.wait(time.Now()); wait > 0 {
+			held.Reset(wait)
+		}
 		select {
 		case <-now:
+		case <-held.C:
 		case <-s.wake:
 		case <-bookmark.C:
 			for _, sub := range s.subscriptions {
@@ -139,6 +148,7 @@ func (s *stream) resolve(ctx context.Context) error {
 func (s *stream) turn() (more bool, err error) {
 	snapshotTaken, synced, servable := false, true, false
 	var reason error
+	s.pace.turn(time.Now())
 	for _, sub := range s.subscriptions {
 		state := sub.state()
 		if err := s.tell(sub, state); err != nil {
@@ -155,6 +165,8 @@ func (s *stream) turn() (more bool, err error) {
 		}
 		servable = true
 		switch {
+		case sub.synced && s.pace.held && sub.level():
+			continue // what changes meanwhile is conflated in the views
 		case sub.synced:
 			err = s.live(sub)
 		case starting:
@@ -191,7 +203,7 @@ func (s *stream) tell(sub *subscription, state source.State) error {
 // snapshot sends the next batch of the resource's snapshot.
 func (s *stream) snapshot(sub *subscription) error {
 	if sub.parts == nil {
-		if err := sub.start(s.wake); err != nil {
+		if err := sub.start(s.wake, s.patches); err != nil {
 			return status.SourceUnavailable(sub.field, err.Error())
 		}
 		if err := s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_NEW)); err != nil {
@@ -209,8 +221,8 @@ func (s *stream) snapshot(sub *subscription) error {
 	}
 	sub.synced = true
 	var digest *runnelv1.Digest
-	if d, level := sub.digest(); level {
-		digest = digestMessage(d)
+	if sub.level() {
+		digest = digestMessage(sub.digest())
 	}
 	return s.out.SendMsg(syncedFrame(sub.index, digest))
 }
@@ -221,6 +233,7 @@ func (s *stream) live(sub *subscription) error {
 		if !sub.parts[i].cursor.Pending() {
 			continue
 		}
+		s.pace.sent(time.Now())
 		if err := s.read(sub, &sub.parts[i]); err != nil {
 			return err
 		}
@@ -232,12 +245,11 @@ func (s *stream) live(sub *subscription) error {
 		return nil
 	}
 	watermark := sub.source.Watermark() // before looking whether there is anything new
-	digest, level := sub.digest()
-	if !level || sub.pending() {
+	if !sub.level() || sub.pending() {
 		return nil
 	}
 	sub.bookmark = false
-	return s.out.SendMsg(bookmarkFrame(sub.index, sub.resourceVersion(watermark), digestMessage(digest)))
+	return s.out.SendMsg(bookmarkFrame(sub.index, sub.resourceVersion(watermark), digestMessage(sub.digest())))
 }
 
 // read sends what the part's cursor finds.
@@ -246,7 +258,7 @@ func (s *stream) read(sub *subscription, p *part) error {
 	p.cursor.Read(b)
 	p.level, p.digest, p.resourceVersion = b.Level, b.Digest, b.ResourceVersion
 	if b.Reset {
-		sub.restart(s.wake)
+		sub.restart(s.wake, s.patches)
 		s.toldSynced = false
 		return s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_OVERTAKEN))
 	}

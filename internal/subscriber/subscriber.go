@@ -54,6 +54,8 @@ type Limits struct {
 	Namespaces, Names int
 	// SelectorBytes is the longest selector.
 	SelectorBytes int
+	// Paths is the largest number of paths in a projection.
+	Paths int
 	// FrameBytes is the size beyond which a batch is split in frames.
 	FrameBytes int
 	// Bookmark is the default bookmark interval, and MinBookmark the least one
@@ -71,7 +73,8 @@ func DefaultLimits() Limits {
 		Resources:     64,        // an operator with everything it owns, several times
 		Namespaces:    1000,      // each is a view of its own
 		Names:         10_000,    // all Secrets of a busy node, ten times
-		SelectorBytes: 16 << 10,  // a set of some hundred values
+		SelectorBytes: 256 << 10, // a set of 2,000 values of any length
+		Paths:         1000,      // more than an object has members
 		FrameBytes:    256 << 10, // clients accept 4 MiB by default
 		Bookmark:      30 * time.Second,
 		MinBookmark:   time.Second,
@@ -86,6 +89,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Namespaces, d.Namespaces)
 	orDefault(&l.Names, d.Names)
 	orDefault(&l.SelectorBytes, d.SelectorBytes)
+	orDefault(&l.Paths, d.Paths)
 	orDefault(&l.FrameBytes, d.FrameBytes)
 	orDefault(&l.Bookmark, d.Bookmark)
 	orDefault(&l.MinBookmark, d.MinBookmark)
@@ -120,7 +124,9 @@ func (s *Service) Subscribe(req *runnelv1.SubscribeRequest, out grpc.ServerStrea
 	st := &stream{
 		cfg:      &s.cfg,
 		failFast: req.GetFailFast(),
+		patches:  req.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH,
 		interval: s.cfg.Limits.Bookmark,
+		pace:     pace{interval: req.GetMinInterval().AsDuration()},
 		out:      out,
 		wake:     make(chan struct{}, 1),
 	}

@@ -77,25 +77,25 @@ func (sub *subscription) state() source.State {
 }
 
 // start opens the views, at a snapshot. The error is source.ErrNotSynced.
-func (sub *subscription) start(wake chan<- struct{}) error {
+func (sub *subscription) start(wake chan<- struct{}, patches bool) error {
 	for _, sel := range sub.selectors() {
 		v, release, err := sub.source.View(sel, sub.projection)
 		if err != nil {
 			return err
 		}
 		sub.release = append(sub.release, release)
-		sub.parts = append(sub.parts, part{view: v, cursor: v.NewCursor(wake)})
+		sub.parts = append(sub.parts, part{view: v, cursor: v.NewCursor(wake, patches)})
 	}
 	return nil
 }
 
 // restart begins the snapshot anew, of all parts: a Reset is about the whole
 // resource.
-func (sub *subscription) restart(wake chan<- struct{}) {
+func (sub *subscription) restart(wake chan<- struct{}, patches bool) {
 	for i := range sub.parts {
 		p := &sub.parts[i]
 		p.cursor.Close()
-		*p = part{view: p.view, cursor: p.view.NewCursor(wake)}
+		*p = part{view: p.view, cursor: p.view.NewCursor(wake, patches)}
 	}
 	sub.snapshot, sub.synced = 0, false
 }
@@ -120,16 +120,22 @@ func (sub *subscription) pending() bool {
 	return false
 }
 
-// digest is what the subscriber holds; ok is false if it is not level.
-func (sub *subscription) digest() (sum view.Digest, ok bool) {
+// level tells whether the last read of each part found its end.
+func (sub *subscription) level() bool {
 	for i := range sub.parts {
-		p := &sub.parts[i]
-		if !p.level {
-			return view.Digest{}, false
+		if !sub.parts[i].level {
+			return false
 		}
-		sum = sum.Union(p.digest)
 	}
-	return sum, true
+	return true
+}
+
+// digest is what a level subscriber holds.
+func (sub *subscription) digest() (sum view.Digest) {
+	for i := range sub.parts {
+		sum = sum.Union(sub.parts[i].digest)
+	}
+	return sum
 }
 
 // resourceVersion is the one up to which a level subscriber's state is

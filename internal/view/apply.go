@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 
+	"github.com/runnel-dev/runnel/internal/mergepatch"
 	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/wire"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
@@ -99,12 +100,21 @@ func (v *View) modifyLocked(s *slot, r *record.Record) {
 	if version == s.version && bytes.Equal(json, s.object.JSON()) {
 		if r.ResourceVersion != s.resourceVersion {
 			v.setLocked(s, r, json, version)
+			if s.patch.Size() > 0 {
+				s.patch = wire.NewPatch(identity(r), version, s.base, s.patch.Payload())
+			}
 		}
 		return
 	}
 	v.digest.remove(s.uid, s.version)
 	p := v.headLocked() + 1
 	s.previous, s.position = s.position, p
+	s.base, s.patch = s.version, wire.Event{}
+	if v.patching > 0 {
+		if patch, ok := mergepatch.Diff(s.object.JSON(), json); ok && len(patch) < len(json) {
+			s.patch = wire.NewPatch(identity(r), version, s.base, patch)
+		}
+	}
 	v.setLocked(s, r, json, version)
 	v.digest.add(s.uid, s.version)
 	v.publishLocked(s, p)

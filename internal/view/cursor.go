@@ -24,6 +24,8 @@ type Cursor struct {
 	passed    seen
 	// initial says that the scan is a snapshot: the subscriber is not synced.
 	initial bool
+	// patches says that the subscriber takes merge patches.
+	patches bool
 
 	// floor is a position up to which every slot was seen of which the
 	// subscriber may hold anything. Written by the reader, read by collection.
@@ -54,14 +56,18 @@ type Batch struct {
 
 // NewCursor returns a cursor that has seen nothing: its first reads are a
 // snapshot. Changes of the view send on wake, without waiting. The cursor must be
-// closed.
-func (v *View) NewCursor(wake chan<- struct{}) *Cursor {
-	c := &Cursor{view: v, wake: wake, initial: true, scanning: true}
+// closed. With patches, objects that the subscriber holds come as merge patches
+// where these are smaller.
+func (v *View) NewCursor(wake chan<- struct{}, patches bool) *Cursor {
+	c := &Cursor{view: v, wake: wake, initial: true, scanning: true, patches: patches}
 	c.floor.Store(uint64(nothingHeld))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c.slot = len(v.cursors)
 	v.cursors = append(v.cursors, c)
+	if patches {
+		v.patching++
+	}
 	return c
 }
 
@@ -70,6 +76,9 @@ func (c *Cursor) Close() {
 	v := c.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if c.patches {
+		v.patching--
+	}
 	last := v.cursors[len(v.cursors)-1]
 	last.slot = c.slot
 	v.cursors[c.slot] = last
@@ -146,7 +155,7 @@ func (c *Cursor) readLive(b *Batch) bool {
 			continue // freed, or changed again: its newest position comes later
 		}
 		n := len(b.Events)
-		b.Events = s.emit(c.seen.at(i), b.Events)
+		b.Events = s.emit(c.seen.at(i), c.patches, b.Events)
 		for _, e := range b.Events[n:] {
 			size += e.Size()
 		}
@@ -181,7 +190,7 @@ func (c *Cursor) scan(b *Batch) {
 			continue
 		}
 		n := len(b.Events)
-		b.Events = s.emit(c.seen.at(c.next), b.Events)
+		b.Events = s.emit(c.seen.at(c.next), c.patches, b.Events)
 		for _, e := range b.Events[n:] {
 			size += e.Size()
 		}

@@ -27,6 +27,10 @@ type slot struct {
 	resourceVersion string
 	version         uint64
 	object          wire.Object
+	// patch makes the version at previous, which is base, into this one; it is
+	// empty if there is no such patch, or none that is worth it.
+	patch wire.Event
+	base  uint64
 
 	// stays are earlier ones that a cursor may still hold, oldest first.
 	stays []stay
@@ -44,9 +48,15 @@ type stay struct {
 //
 // It holds the stay that had begun and not ended at g, if there is one: at most
 // one, for stays do not overlap.
-func (s *slot) emit(g Position, events []wire.Event) []wire.Event {
+//
+// A patch is for who holds the present stay, and in it exactly the version before
+// this one.
+func (s *slot) emit(g Position, patches bool, events []wire.Event) []wire.Event {
 	if s.position <= g {
 		return events
+	}
+	if s.live && s.birth <= g && patches && s.previous <= g && s.patch.Size() > 0 {
+		return append(events, s.patch)
 	}
 	if s.live && s.birth <= g {
 		return append(events, s.object.Modified())
@@ -91,5 +101,5 @@ func (s *slot) endStay(namespace, name string, end Position, reason runnelv1.Del
 		}, reason),
 	})
 	s.live = false
-	s.object = wire.Object{}
+	s.object, s.patch = wire.Object{}, wire.Event{}
 }

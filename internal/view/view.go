@@ -111,6 +111,8 @@ type View struct {
 	// resourceVersion is that of the newest batch of changes.
 	resourceVersion string
 	cursors         []*Cursor
+	// patching is how many of the cursors take patches.
+	patching int
 }
 
 // New returns a view of those of the objects that the selector selects, as of

@@ -30,8 +30,10 @@ const (
 	eventUID             = 4
 	eventResourceVersion = 6
 	eventVersion         = 7
+	eventBaseVersion     = 8
 	eventReason          = 9
 	eventObjectJSON      = 10
+	eventPatchJSON       = 11
 
 	batchResource = 1
 	batchInitial  = 2
@@ -54,6 +56,14 @@ type Event struct {
 // Size is the number of bytes that the event takes on the wire.
 func (e Event) Size() int { return e.size }
 
+// Payload is the JSON that the event carries; nil on DELETED. It must not be changed.
+func (e Event) Payload() []byte {
+	if e.payload == nil {
+		return nil
+	}
+	return e.payload.ReadOnlyData()
+}
+
 // Object is a live object's state, encoded once; Event makes it ADDED or
 // MODIFIED.
 type Object struct {
@@ -63,17 +73,24 @@ type Object struct {
 
 // NewObject encodes an object. It keeps json, which must not be changed.
 func NewObject(id Identity, version uint64, json []byte) Object {
-	const typeSize = 2 // tag and value of Event.type, which come last
 	head := appendIdentity(nil, id)
 	head = protowire.AppendTag(head, eventVersion, protowire.Fixed64Type)
 	head = protowire.AppendFixed64(head, version)
-	head = protowire.AppendTag(head, eventObjectJSON, protowire.BytesType)
-	head = protowire.AppendVarint(head, uint64(len(json)))
-	head = prependElement(head, len(head)+len(json)+typeSize)
-	return Object{
+	e := payloadEvent(head, eventObjectJSON, json, added)
+	return Object{head: e.head, payload: e.payload, size: e.size}
+}
+
+// payloadEvent puts an event together from its first fields, its payload and its
+// type, which comes last.
+func payloadEvent(head []byte, field protowire.Number, payload []byte, tail mem.Buffer) Event {
+	head = protowire.AppendTag(head, field, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(len(payload)))
+	head = prependElement(head, len(head)+len(payload)+tail.Len())
+	return Event{
 		head:    mem.SliceBuffer(head),
-		payload: mem.SliceBuffer(json),
-		size:    len(head) + len(json) + typeSize,
+		payload: mem.SliceBuffer(payload),
+		tail:    tail,
+		size:    len(head) + len(payload) + tail.Len(),
 	}
 }
 
@@ -93,6 +110,17 @@ var (
 
 func typeTail(t runnelv1.EventType) mem.SliceBuffer {
 	return appendType(nil, t)
+}
+
+// NewPatch encodes a MODIFIED event that carries a merge patch from the base
+// version to the version. It keeps patch, which must not be changed.
+func NewPatch(id Identity, version, base uint64, patch []byte) Event {
+	head := appendIdentity(nil, id)
+	head = protowire.AppendTag(head, eventVersion, protowire.Fixed64Type)
+	head = protowire.AppendFixed64(head, version)
+	head = protowire.AppendTag(head, eventBaseVersion, protowire.Fixed64Type)
+	head = protowire.AppendFixed64(head, base)
+	return payloadEvent(head, eventPatchJSON, patch, modified)
 }
 
 // NewDeleted encodes a DELETED event.

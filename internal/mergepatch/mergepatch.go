@@ -1,0 +1,98 @@
+// Package mergepatch makes RFC 7386 merge patches between versions of an object.
+//
+// It works on the JSON as it is, so that numbers and text stay as exact in a patch
+// as in the object. The functions are safe for concurrent use.
+package mergepatch
+
+import (
+	"bytes"
+
+	"github.com/runnel-dev/runnel/internal/rawjson"
+)
+
+// Diff returns the patch that makes one object into another, both valid JSON. The
+// result of applying it is equal to the other as JSON; its members may stand in
+// another order. ok is false where no patch can say the difference: a merge patch
+// cannot set a member to null.
+func Diff(from, to []byte) (patch []byte, ok bool) {
+	return diff(nil, from, to)
+}
+
+// diff appends the patch between two objects to dst.
+func diff(dst, from, to []byte) (patch []byte, ok bool) {
+	var old []rawjson.Member
+	for m := range rawjson.Members(from) {
+		old = append(old, m)
+	}
+	found := make([]bool, len(old))
+	dst = append(dst, '{')
+	begin, next := len(dst), 0
+	for m := range rawjson.Members(to) {
+		i := find(old, next, m)
+		if i >= 0 {
+			found[i] = true
+			next = i + 1
+			if bytes.Equal(old[i].Value, m.Value) {
+				continue
+			}
+		}
+		mark := len(dst)
+		dst = appendName(dst, m.Quoted, len(dst) > begin)
+		if i >= 0 && isObject(old[i].Value) && isObject(m.Value) {
+			value := len(dst)
+			if dst, ok = diff(dst, old[i].Value, m.Value); !ok {
+				return nil, false
+			}
+			if len(dst)-value == len("{}") { // equal but for order or white space
+				dst = dst[:mark]
+			}
+			continue
+		}
+		if holdsNull(m.Value) {
+			return nil, false
+		}
+		dst = append(dst, m.Value...)
+	}
+	for i, m := range old {
+		if !found[i] {
+			dst = append(appendName(dst, m.Quoted, len(dst) > begin), "null"...)
+		}
+	}
+	return append(dst, '}'), true
+}
+
+// find returns the index of the member of that name, or -1. The API server writes
+// members in one order, so it is the next one as a rule, or soon after.
+func find(members []rawjson.Member, next int, m rawjson.Member) int {
+	name := m.Name()
+	for n := range members {
+		i := (next + n) % len(members)
+		if bytes.Equal(members[i].Name(), name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
+
+// holdsNull tells whether the value is null or an object with a null in it, which a
+// patch would take for a removal. Lists are replaced as they are.
+func holdsNull(value []byte) bool {
+	if rawjson.IsNull(value) {
+		return true
+	}
+	for m := range rawjson.Members(value) {
+		if holdsNull(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func appendName(dst, quoted []byte, comma bool) []byte {
+	if comma {
+		dst = append(dst, ',')
+	}
+	return append(append(dst, quoted...), ':')
+}

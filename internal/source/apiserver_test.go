@@ -1,0 +1,201 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/runnel-dev/runnel/internal/resource"
+	"github.com/runnel-dev/runnel/internal/view"
+)
+
+// Times are those of a synctest bubble, in which the API server is spoken to
+// through memory: backoffs pass at once, and synctest.Wait waits until all that was
+// sent has been taken in.
+
+// answer is what the scripted API server does on one request.
+type answer struct {
+	// request is what must be asked: "list", "watch 7", or "watchlist".
+	request string
+	// after is how long the answer takes.
+	after time.Duration
+	// status is not 200 for a refusal, whose Status is of the reason.
+	status int
+	reason string
+	// body is a list, or the events of a watch.
+	body []string
+	// end says that a watch ends with its events; others stay open.
+	end bool
+}
+
+// apiServer answers requests by a script.
+type apiServer struct {
+	t       *testing.T
+	answers chan answer
+	asked   int
+	// open is the number of requests under way.
+	open atomic.Int32
+}
+
+// newAPIServer returns the way to an API server, and where to add to its script.
+func newAPIServer(t *testing.T) (*rest.Config, *apiServer) {
+	api := &apiServer{t: t, answers: make(chan answer, 100)}
+	listener := bufconn.Listen(1 << 20)
+	server := &http.Server{Handler: api}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() {
+		if len(api.answers) > 0 {
+			t.Errorf("not asked: %s", (<-api.answers).request)
+		}
+	})
+	t.Cleanup(func() { _ = server.Close() })
+	return &rest.Config{
+		Host: "http://api",
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+	}, api
+}
+
+// will adds to the script.
+func (a *apiServer) will(answers ...answer) {
+	for _, an := range answers {
+		a.answers <- an
+	}
+}
+
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.asked++
+	a.open.Add(1)
+	defer a.open.Add(-1)
+	q := r.URL.Query()
+	request := "list"
+	switch {
+	case q.Get("sendInitialEvents") == "true":
+		request = "watchlist"
+	case q.Get("watch") != "":
+		request = "watch " + q.Get("resourceVersion")
+	}
+	var an answer
+	select {
+	case an = <-a.answers:
+	default: // the script is at its end
+		<-r.Context().Done()
+		return
+	}
+	if an.request != request || r.URL.Path != "/apis/example.com/v1/things" {
+		a.t.Errorf("asked %s of %s, not %s", request, r.URL.Path, an.request)
+	}
+	time.Sleep(an.after)
+	w.Header().Set("Content-Type", "application/json")
+	if an.status != 0 {
+		w.WriteHeader(an.status)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`,
+			"no: "+an.reason, an.reason, an.status)
+		return
+	}
+	for _, line := range an.body {
+		_, _ = io.WriteString(w, line+"\n")
+	}
+	w.(http.Flusher).Flush()
+	if request != "list" && !an.end {
+		<-r.Context().Done()
+	}
+}
+
+// event is a watch event; the object is written "name uid@resourceVersion".
+func event(typ, object string) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`, typ, thing(`"apiVersion":"example.com/v1","kind":"Thing",`, object))
+}
+
+func thing(typeMeta, object string) string {
+	name, rest, _ := strings.Cut(object, " ")
+	uid, rv, _ := strings.Cut(rest, "@")
+	return fmt.Sprintf(`{%s"metadata":{"name":%q,"namespace":"ns","uid":%q,"resourceVersion":%q}}`, typeMeta, name, uid, rv)
+}
+
+func bookmark(resourceVersion string, initialEventsEnd bool) string {
+	annotations := ""
+	if initialEventsEnd {
+		annotations = `,"annotations":{"k8s.io/initial-events-end":"true"}`
+	}
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":%q%s}}}`,
+		resourceVersion, annotations)
+}
+
+func list(resourceVersion string, objects ...string) []string {
+	var items []string
+	for _, o := range objects {
+		items = append(items, thing("", o))
+	}
+	return []string{fmt.Sprintf(`{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q},"items":[%s]}`,
+		resourceVersion, strings.Join(items, ","))}
+}
+
+const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}}`
+
+// noWatchList makes client-go list, as it does where the API server is old.
+var noWatchList = answer{request: "watchlist", status: http.StatusUnprocessableEntity, reason: "Invalid"}
+
+var things = resource.Resource{
+	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
+	Kind:                 "Thing",
+	Namespaced:           true,
+}
+
+// watched is a source that a pool feeds from a scripted API server.
+type watched struct {
+	t       *testing.T
+	api     *apiServer
+	pool    *Pool
+	source  *Source
+	release func()
+}
+
+// inBubble runs a test of a source; its script begins with the answers.
+func inBubble(t *testing.T, f func(w *watched), answers ...answer) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, api := newAPIServer(t)
+		api.will(answers...)
+		pool, err := NewPool(PoolConfig{REST: cfg, IdleStop: time.Hour, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- pool.Run(ctx) }()
+		w := &watched{t: t, api: api, pool: pool}
+		w.source, w.release = pool.Open(things)
+		defer func() {
+			w.release()
+			stop()
+			if err := <-stopped; err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		f(w)
+	})
+}
+
+// open returns a cursor over everything.
+func (w *watched) open() *view.Cursor {
+	w.t.Helper()
+	v, release, err := want{}.open(w.source)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := v.NewCursor(make(chan struct{}, 1), false)
+	w.t.Cleanup(func() { c.Close(); release() })
+	return c
+}
