@@ -120,15 +120,19 @@ func show(ctx context.Context, address string, work *workload) error {
 		return err
 	}
 	defer c.Close()
-	request := &runnelv1.SubscribeRequest{Resources: []*runnelv1.ResourceSubscription{
-		{Resource: "pods", Namespaces: []string{namespace}, LabelSelector: "app=web"},
-		{Group: widgets.Group, Resource: widgets.Resource, Namespaces: []string{namespace}},
-	}}
+	request := &runnelv1.SubscribeRequest{
+		Resources: []*runnelv1.ResourceSubscription{
+			{Resource: "pods", Namespaces: []string{namespace}, LabelSelector: "app=web"},
+			{Resource: "pods", Namespaces: []string{namespace}, FieldSelector: "status.phase=Running"},
+			{Group: widgets.Group, Resource: widgets.Resource, Namespaces: []string{namespace}},
+		},
+		Delta: runnelv1.DeltaMode_DELTA_MODE_PATCH,
+	}
 	explain(address, request)
 	synced := make(chan struct{})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		printer := printer{request: request}
+		printer := printer{names: []string{"pods app=web", "pods Running", "widgets"}}
 		return c.Subscribe(ctx, request, client.Handler{Frame: func(frame *runnelv1.SubscribeResponse) error {
 			printer.frame(frame)
 			if s := frame.GetSynced(); s != nil && s.Resource == nil {

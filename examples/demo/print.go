@@ -19,8 +19,9 @@ Runnel serves at %s. In another terminal, while this runs:
   bin/runnel watch pods -n %s -l app=web --insecure --server %s
   .cache/bin/grpcurl -plaintext -d '{"resources":[%s]}' %s runnel.v1.EventService/Subscribe
 
-Subscribing to pods with app=web, and to all widgets (a custom resource).
-What is done to the cluster is on the left, what the subscriber is told on the right.
+Subscribing, as merge patches, to pods with label app=web, to pods whose
+status.phase is Running, and to widgets (a custom resource). What is done to the
+cluster is on the left, what the subscriber is told on the right.
 
 `, address, namespace, address, strings.Join(strings.Fields(text), ""), address)
 }
@@ -28,8 +29,8 @@ What is done to the cluster is on the left, what the subscriber is told on the r
 // act prints what is done to the cluster.
 func act(say string) { fmt.Printf("▸ %s\n", say) }
 
-// printer prints frames.
-type printer struct{ request *runnelv1.SubscribeRequest }
+// printer prints frames. It has a name for each resource of the request.
+type printer struct{ names []string }
 
 func (p *printer) frame(frame *runnelv1.SubscribeResponse) {
 	switch f := frame.GetFrame().(type) {
@@ -62,11 +63,14 @@ func (p *printer) event(b *runnelv1.Batch, e *runnelv1.Event) {
 	if b.GetInitial() {
 		text += ", snapshot"
 	}
+	if patch := e.GetMergePatchJson(); patch != "" {
+		text = e.GetName() + " " + patch
+	}
 	p.line(b.GetResource(), strings.TrimPrefix(e.GetType().String(), "EVENT_TYPE_"), text)
 }
 
 func (p *printer) line(resource uint32, what, text string) {
-	fmt.Printf("%28s%-9s %-8s %s\n", "", what, p.request.GetResources()[resource].GetResource(), text)
+	fmt.Printf("%28s%-9s %-12s  %s\n", "", what, p.names[resource], text)
 }
 
 func short(enum, prefix string) string {

@@ -101,7 +101,7 @@ func (w *workload) steps(round int64) []step {
 		{"create pod web-3", func(ctx context.Context) error {
 			return w.create(ctx, pods, namespace, podJSON("web-3", "web"))
 		}},
-		{"pod web-1 becomes Running", func(ctx context.Context) error {
+		{"pod web-1 becomes Running, which the field selector status.phase=Running matches", func(ctx context.Context) error {
 			return w.patch(ctx, pods, "web-1", fmt.Sprintf(`{"status":{"phase":"Running","message":"round %d"}}`, round), "status")
 		}},
 		{"label pod web-2 app=canary, which the selector app=web does not match", func(ctx context.Context) error {
@@ -109,6 +109,9 @@ func (w *workload) steps(round int64) []step {
 		}},
 		{"change pod db-1, which is not subscribed to: nothing comes", func(ctx context.Context) error {
 			return w.patch(ctx, pods, "db-1", fmt.Sprintf(`{"metadata":{"labels":{"round":"r%d"}}}`, round))
+		}},
+		{"pod web-1 fails", func(ctx context.Context) error {
+			return w.patch(ctx, pods, "web-1", `{"status":{"phase":"Failed"}}`, "status")
 		}},
 		{"label pod web-2 app=web again", func(ctx context.Context) error {
 			return w.patch(ctx, pods, "web-2", `{"metadata":{"labels":{"app":"web"}}}`)
