@@ -166,9 +166,10 @@ func (s *stream) turn() (more bool, err error) {
 		servable = true
 		switch {
 		case sub.synced && s.pace.held && sub.level():
-			continue // what changes meanwhile is conflated in the views
+			// What changes meanwhile is conflated in the views.
 		case sub.synced:
 			err = s.live(sub)
+			more = more || sub.pending()
 		case starting:
 			snapshotTaken = true // by a resource that is about to have one
 		case !snapshotTaken:
@@ -178,7 +179,6 @@ func (s *stream) turn() (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		more = more || sub.pending()
 		synced = synced && sub.synced
 	}
 	if !servable {

@@ -3,6 +3,7 @@ package subscriber
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,6 +225,50 @@ func TestOvertakenSubscriberIsReset(t *testing.T) {
 			t.Errorf("control frames are %q, want %q", got, want)
 		}
 	})
+}
+
+// A reset resource waits for its turn; it does not ask for it again and again,
+// which synctest.Wait would not survive.
+func TestResetResourceWaitsBehindOneThatStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, pods)
+		c.limits = view.Limits{EndedStays: 4, Ring: 16}
+		src := c.source(pods)
+		big := strings.Repeat("x", 60)
+		many := func(rv int, change func(*record.Record)) {
+			for i := range 2000 {
+				change(c.pod(fmt.Sprintf("ns/p%d", i), rv+i, "l="+big))
+			}
+		}
+		many(1, src.Upsert)
+		src.Mark("2000")
+		s := subscribe(t, serve(t, Config{Resolver: c, Sources: c}), request(
+			&runnelv1.ResourceSubscription{Group: "example.com", Resource: "widgets"}, &runnelv1.ResourceSubscription{Resource: "pods"}))
+		s.skipTo("1: synced 2000")
+		c.install(widgets)
+		s.skipTo("0: status STARTING")
+		many(3000, src.Upsert) // more than flow control lets through unread
+		synctest.Wait()
+		many(6000, src.Delete)
+		s.skipTo("1: reset OVERTAKEN")
+		synctest.Wait()
+		c.source(widgets).Mark("1")
+		s.want("0: status SYNCED", "0: reset NEW", "0: synced 0", "1: synced 0", "synced")
+	})
+}
+
+// skipTo reads frames up to that one.
+func (tp *tape) skipTo(line string) {
+	tp.t.Helper()
+	for {
+		frame, err := tp.stream.Recv()
+		if err != nil {
+			tp.t.Fatalf("want %q, got error %v", line, err)
+		}
+		if render(frame) == line {
+			return
+		}
+	}
 }
 
 func TestLargeBatchesAreSplitByBytes(t *testing.T) {
