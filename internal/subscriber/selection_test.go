@@ -1,6 +1,7 @@
 package subscriber
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -200,4 +201,31 @@ func TestSelectorsOfThousandsOfValuesAreServed(t *testing.T) {
 	))
 	s.want("0: reset NEW", "0: initial ADDED(a a@1)", "0: synced 1", "1: reset NEW", "1: initial ADDED(b b@2)", "1: synced 1",
 		"2: reset NEW", "2: synced 0", "synced")
+}
+
+// Subscribers that come and go, each with a selector of its own, leave nothing
+// behind.
+func TestShortLivedSubscribersLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, pods)
+		src := c.source(pods)
+		src.Upsert(c.podOn("a", 1, "n1", ""))
+		src.Mark("1")
+		client := serve(t, Config{Resolver: c, Sources: c})
+		for i := range 500 {
+			ctx, cancel := context.WithCancel(t.Context())
+			stream, err := client.Subscribe(ctx, request(&runnelv1.ResourceSubscription{
+				Resource: "pods", FieldSelector: fmt.Sprintf("spec.nodeName=n%d", i),
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			(&tape{t, stream}).want("0: reset NEW")
+			cancel()
+		}
+		synctest.Wait()
+		if views := src.Stats().Views; views != 0 || c.open != 0 {
+			t.Errorf("%d views and %d users of the source are left", views, c.open)
+		}
+	})
 }

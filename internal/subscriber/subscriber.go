@@ -6,8 +6,9 @@
 // whatever its subscriber is slow to take stays in the views, conflated per
 // object (D3, D10).
 //
-// Files: request.go checks requests, stream.go is the life of one stream,
-// subscription.go one resource of it. Start reading at stream.run.
+// Files: request.go checks requests and allowed.go their resources, stream.go is
+// the life of one stream, subscription.go one resource of it. Start reading at
+// stream.run.
 package subscriber
 
 import (
@@ -38,6 +39,9 @@ type Config struct {
 	Resolver Resolver
 	// Sources opens them.
 	Sources Sources
+	// Allowed are the resources that may be subscribed to; empty for all but
+	// Secrets.
+	Allowed resource.Allowed
 	// Draining is closed when streams must end. Nil: never.
 	Draining <-chan struct{}
 	// Limits bound requests; zero fields take the defaults.
@@ -119,6 +123,9 @@ func New(cfg Config) *Service {
 func (s *Service) Subscribe(req *runnelv1.SubscribeRequest, out grpc.ServerStreamingServer[runnelv1.SubscribeResponse]) error {
 	selections, err := parse(req, s.cfg.Limits)
 	if err != nil {
+		return err
+	}
+	if err := allow(selections, s.cfg.Allowed); err != nil {
 		return err
 	}
 	st := &stream{
