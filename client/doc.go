@@ -10,7 +10,8 @@
 //
 // On top of frames stands Replica, a copy of what the stream describes. It tells
 // the real changes only, across reconnects too, and proves by digest that it
-// holds what the server says (D15).
+// holds what the server says (D15). It also makes whole objects of merge patches, where
+// the request asks for those.
 //
 //	c, err := client.New("runnel.runnel-system:7443", client.WithCAFile("ca.crt"))
 //	…
@@ -22,5 +23,5 @@
 // part of this package yet.
 //
 // Start reading at subscribe.go; retry.go says which errors end a subscription,
-// objects.go holds the rules of a Replica.
+// objects.go holds the rules of a Replica, mergepatch.go those of patches.
 package client

@@ -44,6 +44,9 @@ type Event struct {
 	// Object is the state as JSON, on Deleted the last one that the Replica held. It
 	// is shared with the Replica and must not be modified.
 	Object []byte
+	// Previous is the state that Object replaces, on Modified. It must not be modified
+	// either.
+	Previous []byte
 	// Initial says that the event stems from a snapshot: the server is telling what
 	// exists rather than what happens.
 	Initial bool

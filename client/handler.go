@@ -14,9 +14,9 @@ type Handler struct {
 	// Frame gets each frame and owns it. Frames of a kind that this version does not
 	// know are left out.
 	//
-	// An error ends Subscribe, which returns it. One that wraps ErrDigestMismatch or
-	// ErrVersionMismatch does not: Subscribe starts over with a new snapshot, after
-	// a delay.
+	// An error ends Subscribe, which returns it. One that wraps ErrDigestMismatch,
+	// ErrVersionMismatch or ErrBaseMismatch does not: Subscribe starts over with a new
+	// snapshot, after a delay.
 	Frame func(frame *runnelv1.SubscribeResponse) error
 	// Connected is called before the first frame of each stream.
 	Connected func()

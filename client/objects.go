@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
@@ -14,10 +12,12 @@ import (
 // made it, and stops where telling fails.
 type objects struct {
 	resource int
-	tell     func(Event) error
-	byUID    map[string]*object
-	byName   map[objectName]*object
-	digest   Digest
+	// patches says that merge patches were asked for.
+	patches bool
+	tell    func(Event) error
+	byUID   map[string]*object
+	byName  map[objectName]*object
+	digest  Digest
 
 	// snapshot counts the snapshots begun; open says that the last is not complete,
 	// synced that one was.
@@ -71,7 +71,7 @@ func (o *objects) reset(reason runnelv1.ResetReason) {
 func (o *objects) apply(e *runnelv1.Event, initial bool) error {
 	switch e.GetType() {
 	case runnelv1.EventType_EVENT_TYPE_ADDED, runnelv1.EventType_EVENT_TYPE_MODIFIED:
-		if err := wellFormed(e); err != nil {
+		if err := o.wellFormed(e); err != nil {
 			return fmt.Errorf("%s/%s: %w", e.GetNamespace(), e.GetName(), err)
 		}
 		return o.set(e, initial)
@@ -79,20 +79,6 @@ func (o *objects) apply(e *runnelv1.Event, initial bool) error {
 		return o.drop(e, initial)
 	}
 	return fmt.Errorf("%w: event type %v", ErrProtocol, e.GetType())
-}
-
-// wellFormed says whether a state can be taken in.
-func wellFormed(e *runnelv1.Event) error {
-	payload, whole := e.GetPayload().(*runnelv1.Event_ObjectJson)
-	switch {
-	case e.GetUid() == "":
-		return fmt.Errorf("%w: state without a UID", ErrProtocol)
-	case !whole:
-		return fmt.Errorf("%w: whole objects were asked for", ErrProtocol)
-	case xxhash.Sum64String(payload.ObjectJson) != e.GetVersion():
-		return fmt.Errorf("%w: not %016x", ErrVersionMismatch, e.GetVersion())
-	}
-	return nil
 }
 
 // set takes in a state. Whether it is Added or Modified is seen from what is held:
@@ -108,16 +94,26 @@ func (o *objects) set(e *runnelv1.Event, initial bool) error {
 		o.refused++
 		held.seen = o.snapshot
 		return nil
+	case held != nil && held.uid == e.GetUid() && held.version == e.GetVersion():
+		held.resourceVersion = e.GetResourceVersion()
+		held.seen = o.snapshot
+		return nil
+	}
+	json, err := content(e, held)
+	if err != nil {
+		return err
+	}
+	switch {
 	case held != nil && held.uid == e.GetUid():
 		held.resourceVersion = e.GetResourceVersion()
 		held.seen = o.snapshot
-		if held.version == e.GetVersion() {
-			return nil
-		}
 		o.digest.remove(held.uid, held.version)
-		held.version, held.json = e.GetVersion(), []byte(e.GetObjectJson())
+		previous := held.json
+		held.version, held.json = e.GetVersion(), json
 		o.digest.add(held.uid, held.version)
-		return o.tell(o.event(Modified, held, initial))
+		told := o.event(Modified, held, initial)
+		told.Previous = previous
+		return o.tell(told)
 	case held != nil: // re-created, and how the old one ended was not seen (D5)
 		if err := o.remove(held, FinalStateUnknown, "", initial); err != nil {
 			return err
@@ -125,7 +121,7 @@ func (o *objects) set(e *runnelv1.Event, initial bool) error {
 	}
 	held = &object{
 		objectName: name, uid: e.GetUid(), resourceVersion: e.GetResourceVersion(),
-		version: e.GetVersion(), json: []byte(e.GetObjectJson()), seen: o.snapshot,
+		version: e.GetVersion(), json: json, seen: o.snapshot,
 	}
 	o.byUID[held.uid], o.byName[name] = held, held
 	o.digest.add(held.uid, held.version)

@@ -15,6 +15,9 @@ var (
 	// ErrVersionMismatch says that an object's content is not what its version
 	// names. Subscribe answers it with a new snapshot.
 	ErrVersionMismatch = errors.New("object does not match its version")
+	// ErrBaseMismatch says that a merge patch is for another version of an object than
+	// the Replica holds. Subscribe answers it with a new snapshot.
+	ErrBaseMismatch = errors.New("patch is for a version that is not held")
 	// ErrProtocol says that the server sent what the protocol forbids, or what this
 	// version of the client did not ask for.
 	ErrProtocol = errors.New("protocol violation")
@@ -27,7 +30,11 @@ var (
 //     unless the server says, or insists by digest, that history was rewritten (D9);
 //   - a snapshot is compared with what is held: only the difference is told, and what
 //     the snapshot does not contain is dropped when it is complete and not before;
-//   - each state is compared with its version, and the whole with each digest (D15).
+//   - each state is compared with its version, and the whole with each digest (D15);
+//   - a merge patch is applied only to the version that it is for. The result cannot be
+//     compared with its version, which names the server's bytes: the same members in
+//     another order are other bytes. It stands under the version that the server
+//     gave it, so that digests and the next patch work on.
 //
 // A Replica outlives streams and may be given to Subscribe again. It is not safe for
 // concurrent use, but for Mismatches: read it in the callback or after Subscribe.
@@ -41,17 +48,22 @@ type Replica struct {
 // stands and is not told again; what the rest of the frame would have changed is told
 // by the next snapshot.
 //
-// Merge patches are not supported: with DELTA_MODE_PATCH the error is ErrProtocol.
+// With DELTA_MODE_PATCH in the request, changed objects may come as merge patches. Events
+// carry whole objects all the same.
 func NewReplica(request *runnelv1.SubscribeRequest, onEvent func(Event) error) (*Replica, error) {
-	if request.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH {
-		return nil, fmt.Errorf("%w: a replica needs whole objects", ErrProtocol)
+	switch delta := request.GetDelta(); delta {
+	case runnelv1.DeltaMode_DELTA_MODE_UNSPECIFIED, runnelv1.DeltaMode_DELTA_MODE_FULL, runnelv1.DeltaMode_DELTA_MODE_PATCH:
+	default:
+		return nil, fmt.Errorf("%w: delta mode %v", ErrProtocol, delta)
 	}
 	if onEvent == nil {
 		onEvent = func(Event) error { return nil }
 	}
 	r := &Replica{}
 	for i := range request.GetResources() {
-		r.resources = append(r.resources, newObjects(i, onEvent))
+		o := newObjects(i, onEvent)
+		o.patches = request.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH
+		r.resources = append(r.resources, o)
 	}
 	return r, nil
 }
@@ -62,7 +74,7 @@ func NewReplica(request *runnelv1.SubscribeRequest, onEvent func(Event) error) (
 // snapshot is complete.
 func (r *Replica) Apply(frame *runnelv1.SubscribeResponse) error {
 	err := r.apply(frame)
-	if errors.Is(err, ErrDigestMismatch) || errors.Is(err, ErrVersionMismatch) {
+	if diverged(err) {
 		r.mismatches.Add(1)
 	}
 	return err

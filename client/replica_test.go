@@ -21,8 +21,13 @@ type recorder struct {
 
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
+	return newRecorderOf(t, podRequest())
+}
+
+func newRecorderOf(t *testing.T, request *runnelv1.SubscribeRequest) *recorder {
+	t.Helper()
 	r := &recorder{}
-	replica, err := NewReplica(podRequest(), func(e Event) error {
+	replica, err := NewReplica(request, func(e Event) error {
 		line := fmt.Sprintf("%s %s/%s@%s", e.Type, e.Name, e.UID, e.ResourceVersion)
 		if e.Reason != "" {
 			line += " " + string(e.Reason)
@@ -250,8 +255,8 @@ func TestReplicaTellsTheRestAfterTheCallbackFailed(t *testing.T) {
 	}
 }
 
-func TestReplicaRefusesPatchRequests(t *testing.T) {
-	_, err := NewReplica(&runnelv1.SubscribeRequest{Delta: runnelv1.DeltaMode_DELTA_MODE_PATCH}, nil)
+func TestReplicaRefusesDeltaModesThatItDoesNotKnow(t *testing.T) {
+	_, err := NewReplica(&runnelv1.SubscribeRequest{Delta: 99}, nil)
 	if !errors.Is(err, ErrProtocol) {
 		t.Errorf("got %v, want ErrProtocol", err)
 	}

@@ -39,6 +39,12 @@ func terminal(err error, authenticated bool) bool {
 	return false
 }
 
+// diverged says that a copy is not, or cannot become, what the server has: a new
+// snapshot puts it right.
+func diverged(err error) bool {
+	return errors.Is(err, ErrDigestMismatch) || errors.Is(err, ErrVersionMismatch) || errors.Is(err, ErrBaseMismatch)
+}
+
 // retryHint is the delay that the server asks for, if it does.
 func retryHint(err error) (time.Duration, bool) {
 	s, ok := status.FromError(err)

@@ -87,7 +87,7 @@ type outcome struct {
 // error when there must be none.
 func (s *subscription) attempt(ctx context.Context) error {
 	o := s.stream(ctx)
-	diverged := errors.Is(o.err, ErrDigestMismatch) || errors.Is(o.err, ErrVersionMismatch)
+	diverged := diverged(o.err)
 	connected := !o.opened.IsZero()
 	switch {
 	case o.byHandler && !diverged:

@@ -24,6 +24,7 @@ import (
 	"github.com/runnel-dev/runnel/internal/resource"
 	"github.com/runnel-dev/runnel/internal/source"
 	"github.com/runnel-dev/runnel/internal/subscriber"
+	"github.com/runnel-dev/runnel/internal/view"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
@@ -51,7 +52,32 @@ type Config struct {
 	// IdleStop is how long a source without subscribers is kept; 0 takes the
 	// default of 5 minutes.
 	IdleStop time.Duration
+	// Preload are the resources that are watched from the start and for ever; the
+	// selectors of one limit what is served of it at all.
+	Preload []Preload
+	// Allowed are the resources that may be subscribed to; empty for all but
+	// Secrets.
+	Allowed Allowed
+	// Limits bound what one request may ask for; zero fields take the defaults.
+	Limits Limits
+	// Views bound what each view keeps for its readers; zero fields take the
+	// defaults.
+	Views ViewLimits
 }
+
+// The parts of a Config are those of the packages that they configure.
+type (
+	// Preload is a resource that is watched from the start.
+	Preload = source.Preload
+	// Allowed lists the resources that may be subscribed to.
+	Allowed = resource.Allowed
+	// AllowedGroup is an entry of Allowed.
+	AllowedGroup = resource.AllowedGroup
+	// Limits bound requests.
+	Limits = subscriber.Limits
+	// ViewLimits bound views.
+	ViewLimits = view.Limits
+)
 
 // Server is a Runnel server.
 type Server struct {
@@ -83,13 +109,21 @@ func New(cfg Config) (*Server, error) {
 	if restConfig.UserAgent == "" {
 		restConfig.UserAgent = "runnel"
 	}
-	sources, err := source.NewPool(source.PoolConfig{REST: restConfig, IdleStop: cfg.IdleStop, Log: cfg.Log})
-	if err != nil {
-		return nil, err
-	}
 	disco, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	resolver := resource.NewResolver(disco)
+	sources, err := source.NewPool(source.PoolConfig{
+		REST:     restConfig,
+		Limits:   cfg.Views,
+		IdleStop: cfg.IdleStop,
+		Preload:  cfg.Preload,
+		Resolver: resolver,
+		Log:      cfg.Log,
+	})
+	if err != nil {
+		return nil, err
 	}
 	s := &Server{
 		cfg:       cfg,
@@ -99,10 +133,12 @@ func New(cfg Config) (*Server, error) {
 		discovery: disco,
 		draining:  make(chan struct{}),
 	}
-	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	s.setServing(healthv1.HealthCheckResponse_NOT_SERVING)
 	runnelv1.RegisterEventServiceServer(s.grpc, subscriber.New(subscriber.Config{
-		Resolver: resource.NewResolver(disco),
+		Resolver: resolver,
 		Sources:  sources,
+		Allowed:  cfg.Allowed,
+		Limits:   cfg.Limits,
 		Draining: s.draining,
 	}))
 	healthv1.RegisterHealthServer(s.grpc, s.health)
@@ -120,6 +156,9 @@ func orDefault(d *time.Duration, fallback time.Duration) {
 // drain time to end, before they are cut. It returns nil after a shutdown in order
 // and ErrAPIServer if the API server does not answer at the start. It may be called
 // once.
+//
+// Its gRPC health is SERVING from when each preloaded source has synced or it is
+// known why not, until it drains.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.cfg.Listener.Close()
 	if err := s.reachAPIServer(ctx); err != nil {
@@ -131,21 +170,36 @@ func (s *Server) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { return s.sources.Run(sourcesCtx) })
 	served := make(chan struct{})
+	if len(s.cfg.Preload) == 0 {
+		s.setServing(healthv1.HealthCheckResponse_SERVING) // before anyone can ask
+	}
 	group.Go(func() error {
 		defer stopSources()
 		defer close(served)
 		return s.grpc.Serve(s.cfg.Listener)
 	})
 
-	s.setServing(healthv1.HealthCheckResponse_SERVING)
 	s.cfg.Log.Info("serving", "address", s.cfg.Listener.Addr().String(), "insecure", s.cfg.Insecure)
-	select {
-	case <-ctx.Done():
-		s.drain()
-	case <-served: // the listener failed
-		s.grpc.Stop()
-	}
+	s.untilEnd(ctx, served)
 	return group.Wait()
+}
+
+// untilEnd tells the health and returns when nothing is served any more.
+func (s *Server) untilEnd(ctx context.Context, served <-chan struct{}) {
+	for settled := s.sources.Settled(); ; {
+		select {
+		case <-settled:
+			settled = nil
+			s.setServing(healthv1.HealthCheckResponse_SERVING)
+			s.cfg.Log.Info("ready")
+		case <-ctx.Done():
+			s.drain()
+			return
+		case <-served: // the listener failed
+			s.grpc.Stop()
+			return
+		}
+	}
 }
 
 func (s *Server) setServing(status healthv1.HealthCheckResponse_ServingStatus) {

@@ -34,21 +34,39 @@ func (c *Config) credentials() (credentials.TransportCredentials, error) {
 	if c.TLS.Cert == "" || c.TLS.Key == "" {
 		return nil, errNoTLS
 	}
-	cert, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
-	if err != nil {
-		return nil, fmt.Errorf("serving certificate: %w", err)
-	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
-	if c.TLS.ClientCA != "" {
-		pem, err := os.ReadFile(c.TLS.ClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("client CA: %w", err)
-		}
-		cfg.ClientAuth = tls.RequireAndVerifyClientCert
-		cfg.ClientCAs = x509.NewCertPool()
-		if !cfg.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("client CA: no certificate in %s", c.TLS.ClientCA)
-		}
+	cfg, problems := c.TLS.load()
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
 	}
 	return credentials.NewTLS(cfg), nil
+}
+
+// Check reads the files and returns all that is wrong with them, as New would find
+// it. It does not look at files that are not named.
+func (f TLSFiles) Check() []error {
+	_, problems := f.load()
+	return problems
+}
+
+func (f TLSFiles) load() (cfg *tls.Config, problems []error) {
+	cfg = &tls.Config{MinVersion: tls.VersionTLS13}
+	if f.Cert != "" && f.Key != "" {
+		cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("serving certificate: %w", err))
+		}
+		cfg.Certificates = []tls.Certificate{cert}
+	}
+	if f.ClientCA != "" {
+		cfg.ClientAuth = tls.RequireAndVerifyClientCert
+		cfg.ClientCAs = x509.NewCertPool()
+		pem, err := os.ReadFile(f.ClientCA)
+		if err == nil && !cfg.ClientCAs.AppendCertsFromPEM(pem) {
+			err = fmt.Errorf("no certificate in %s", f.ClientCA)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("client CA: %w", err))
+		}
+	}
+	return cfg, problems
 }

@@ -1,5 +1,6 @@
 // Command runnel is Runnel's one binary: the server and the tools for those who
-// look at it. Each command is a file of its own, beginning at its new…Command.
+// look at it. Each command is a file of its own, beginning at its new…Command, or a
+// package of its own, beginning at its NewCommand.
 package main
 
 import (
@@ -11,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/runnel-dev/runnel/cmd/runnel/internal/printer"
+	"github.com/runnel-dev/runnel/cmd/runnel/internal/watch"
 )
 
 func main() {
@@ -29,7 +33,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(stderr, "runnel: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(stderr, "runnel: %s\n", printer.OneLine(err.Error()))
 		return 1
 	}
 	return 0
@@ -48,7 +52,7 @@ changes of the objects to any number of subscribers.`,
 	}
 	root.AddCommand(
 		newServeCommand(),
-		newWatchCommand(),
+		watch.NewCommand(),
 	)
 	return root
 }

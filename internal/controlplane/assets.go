@@ -3,8 +3,6 @@ package controlplane
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // AssetsEnv is the environment variable that names a folder with kube-apiserver
@@ -26,6 +21,21 @@ const (
 	mainModule   = "github.com/runnel-dev/runnel"
 	assetsModule = "deploy/local/assets" // the nested module, below the root of the main one
 )
+
+// assetTools are what every control plane needs.
+var assetTools = &toolset{
+	programs: "kube-apiserver and etcd",
+	estimate: "about five minutes",
+	module:   assetsModule,
+	folder:   "controlplane",
+	binaries: []string{"kube-apiserver", "etcd"},
+	stamped:  true,
+	instead:  " (or set " + AssetsEnv + " to a folder that holds them)",
+	finish: func(_ context.Context, _ goCommand, out string) error {
+		// Go names a binary after its folder, and etcd's is called server.
+		return os.Rename(filepath.Join(out, "server"), filepath.Join(out, "etcd"))
+	},
+}
 
 // ErrNoAssets says that there is no kube-apiserver and etcd to run.
 var ErrNoAssets = errors.New("kube-apiserver and etcd are not built: run `make assets`")
@@ -49,43 +59,7 @@ func Assets(ctx context.Context, progress io.Writer) (dir string, err error) {
 	if !errors.Is(err, ErrNoAssets) {
 		return dir, err
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	dir, err = cacheDir(root)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(ctx, dir+".lock", progress)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if missing(dir) == nil { // someone else built them while we waited
-		return dir, nil
-	}
-
-	// Nobody ever sees half a folder: the build goes beside it, and the name is
-	// the last thing that a finished build gets. Leftovers are of builds that
-	// were killed, for the lock is ours.
-	partial := dir + ".partial"
-	for _, leftover := range []string{partial, dir} {
-		if err := os.RemoveAll(leftover); err != nil {
-			return "", err
-		}
-	}
-	defer func() { _ = os.RemoveAll(partial) }()
-	if err := build(ctx, filepath.Join(root, assetsModule), partial, progress); err != nil {
-		return "", err
-	}
-	if err := os.Rename(partial, dir); err != nil {
-		return "", err
-	}
-	return dir, nil
+	return assetTools.ensure(ctx, progress)
 }
 
 // locate returns the folder with the binaries, or ErrNoAssets if they may be
@@ -97,11 +71,7 @@ func locate() (string, error) {
 		}
 		return dir, nil
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	dir, err := cacheDir(root)
+	dir, err := assetTools.dir()
 	if err != nil {
 		return "", err
 	}
@@ -112,33 +82,7 @@ func locate() (string, error) {
 }
 
 // missing returns an error if the folder lacks one of the binaries.
-func missing(dir string) error {
-	for _, name := range []string{"kube-apiserver", "etcd"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cacheDir names the folder for what the nested module builds now, so that a
-// newer version never meets an older binary.
-func cacheDir(root string) (string, error) {
-	sum := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(root, assetsModule, name))
-		if err != nil {
-			return "", err
-		}
-		sum.Write(content)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	key := hex.EncodeToString(sum.Sum(nil))[:12]
-	return filepath.Join(cache, "runnel", "controlplane-"+key), nil
-}
+func missing(dir string) error { return assetTools.missing(dir) }
 
 // moduleRoot walks up from the working directory to the main module. It passes
 // nested modules by.
@@ -176,34 +120,3 @@ func declaresMain(goMod string) (bool, error) {
 	}
 	return false, nil
 }
-
-// lock takes the lock file, which the kernel frees when its holder ends, however
-// that comes about.
-func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for waited := false; ; waited = true {
-		switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-		case err == nil:
-			return func() { file.Close() }, nil
-		case err != unix.EWOULDBLOCK && err != unix.EINTR:
-			file.Close()
-			return nil, fmt.Errorf("locking %s: %w", path, err)
-		}
-		if !waited {
-			fmt.Fprintln(progress, "another process is building kube-apiserver and etcd: waiting for it")
-		}
-		select {
-		case <-ctx.Done():
-			file.Close()
-			return nil, context.Cause(ctx)
-		case <-time.After(lockPoll):
-		}
-	}
-}
-
-// lockPoll is how often a waiting builder looks again: flock itself would wait
-// without heeding the context, and minutes are at stake, not milliseconds.
-const lockPoll = 500 * time.Millisecond

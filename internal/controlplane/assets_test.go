@@ -58,21 +58,21 @@ func TestModuleRootPassesNestedModulesBy(t *testing.T) {
 
 func TestSecondBuilderWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lock(t.Context(), path, t.Output())
+	unlock, err := lock(t.Context(), path, "etcd", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	var progress bytes.Buffer
-	if _, err := lock(canceled, path, &progress); !errors.Is(err, context.Canceled) {
+	if _, err := lock(canceled, path, "etcd", &progress); !errors.Is(err, context.Canceled) {
 		t.Errorf("the second got %v", err)
 	}
 	if !strings.Contains(progress.String(), "waiting") {
 		t.Errorf("the second said %q", &progress)
 	}
 	unlock()
-	unlock, err = lock(t.Context(), path, t.Output())
+	unlock, err = lock(t.Context(), path, "etcd", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,20 +26,24 @@ const (
 )
 
 // build compiles the tools of the nested module into out.
-func build(ctx context.Context, module, out string, progress io.Writer) error {
+func (t *toolset) build(ctx context.Context, module, out string, progress io.Writer) error {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("building kube-apiserver and etcd takes Go, see https://go.dev/dl (or set %s to a folder that holds them): %w", AssetsEnv, err)
+		return fmt.Errorf("building %s takes Go, see https://go.dev/dl%s: %w", t.programs, t.instead, err)
 	}
-	r := &reporter{out: progress, began: time.Now()}
+	r := &reporter{out: progress, tools: t, began: time.Now()}
 	defer r.start()()
-	tool := goCommand{path: path, dir: module, stderr: r}
+	tool := goCommand{path: path, dir: module, programs: t.programs, stderr: r}
 
-	// Kubernetes' release scripts stamp the version into the binary. The module's
-	// version is the same; without it, /version says v0.0.0.
-	version, err := tool.run(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
-	if err != nil {
-		return err
+	flags := "-s -w"
+	if t.stamped {
+		// Kubernetes' release scripts stamp the version into the binary. The module's
+		// version is the same; without it, /version says v0.0.0.
+		version, err := tool.run(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+		if err != nil {
+			return err
+		}
+		flags += " " + stamp(strings.TrimSpace(version))
 	}
 	packages, err := tool.run(ctx, "list", "-deps", "tool")
 	if err != nil {
@@ -52,12 +55,11 @@ func build(ctx context.Context, module, out string, progress io.Writer) error {
 		return err
 	}
 	_, err = tool.run(ctx, "build", "-v", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w "+stamp(strings.TrimSpace(version)), "-o", out, "tool")
-	if err != nil {
+		"-ldflags", flags, "-o", out, "tool")
+	if err != nil || t.finish == nil {
 		return err
 	}
-	// Go names a binary after its folder, and etcd's is called server.
-	return os.Rename(filepath.Join(out, "server"), filepath.Join(out, "etcd"))
+	return t.finish(ctx, tool, out)
 }
 
 // stamp returns the linker's flags for a version such as v1.37.2.
@@ -71,6 +73,7 @@ func stamp(version string) string {
 // goCommand runs the go command in one module.
 type goCommand struct {
 	path, dir string
+	programs  string // what is being built, for errors
 	stderr    *reporter
 }
 
@@ -91,7 +94,7 @@ func (g goCommand) run(ctx context.Context, args ...string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("building kube-apiserver and etcd: %w", context.Cause(ctx))
+		return "", fmt.Errorf("building %s: %w", g.programs, context.Cause(ctx))
 	case err != nil:
 		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], g.dir, err, g.stderr.complaints())
 	}
@@ -102,6 +105,7 @@ func (g goCommand) run(ctx context.Context, args ...string) (string, error) {
 // prints a line from time to time.
 type reporter struct {
 	out   io.Writer
+	tools *toolset
 	began time.Time
 
 	// mu guards what follows: the command writes while the clock reports.
@@ -144,8 +148,8 @@ func (r *reporter) report() {
 		state = fmt.Sprintf("%d/%d packages", r.packages, r.expected)
 	}
 	r.mu.Unlock()
-	fmt.Fprintf(r.out, "building kube-apiserver and etcd (first time only, about five minutes): %s, %s\n",
-		state, time.Since(r.began).Round(time.Second))
+	fmt.Fprintf(r.out, "building %s (first time only, %s): %s, %s\n",
+		r.tools.programs, r.tools.estimate, state, time.Since(r.began).Round(time.Second))
 }
 
 // expect sets how many packages there are. Those that the build cache holds are

@@ -15,26 +15,26 @@ func TestBuildErrors(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte("module empty\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := build(t.Context(), module, filepath.Join(module, "out"), t.Output())
+	err := assetTools.build(t.Context(), module, filepath.Join(module, "out"), t.Output())
 	if err == nil || !strings.Contains(err.Error(), "k8s.io/kubernetes") {
 		t.Errorf("error %v does not quote the go command", err)
 	}
 
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := build(canceled, module, filepath.Join(module, "out"), t.Output()); !errors.Is(err, context.Canceled) {
+	if err := assetTools.build(canceled, module, filepath.Join(module, "out"), t.Output()); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled build: %v", err)
 	}
 
 	t.Setenv("PATH", "")
-	if err := build(t.Context(), module, filepath.Join(module, "out"), t.Output()); err == nil || !strings.Contains(err.Error(), "takes Go") {
+	if err := assetTools.build(t.Context(), module, filepath.Join(module, "out"), t.Output()); err == nil || !strings.Contains(err.Error(), "takes Go") {
 		t.Errorf("error without Go: %v", err)
 	}
 }
 
 func TestReporterCountsAcrossPartialLines(t *testing.T) {
 	var out bytes.Buffer
-	r := &reporter{out: &out}
+	r := &reporter{out: &out, tools: assetTools}
 	for _, part := range []string{
 		"go: downloading k8s.io/api v0.37.2\ngo: down", "loading go.etcd.io/bbolt v1.4.3\n",
 		"internal/cpu\nk8s.io/a", "pi/core/v1\n# k8s.io/api/core/v1\n", "types.go:1:2: undefined: x\n",

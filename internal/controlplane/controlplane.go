@@ -8,8 +8,9 @@
 //	defer cp.Stop()
 //	admin, alice := cp.RESTConfig(controlplane.Admin), cp.RESTConfig("alice")
 //
-// There are no nodes, no scheduler and no controllers: objects are what a test
-// writes, and nothing changes them behind its back. Authorization is RBAC, so
+// There are no nodes, no scheduler and no controllers, unless StartWorkers starts
+// them: objects are what a test writes, and nothing changes them behind its back.
+// Authorization is RBAC, so
 // that permissions are tested against the real rules. (A controller would also
 // have filled the roles view, edit and admin. Here they allow nothing: bind
 // system:aggregate-to-view and its like.)
@@ -25,7 +26,8 @@
 // Start runs child processes and one goroutine for each, which Stop ends. All
 // methods may be called from any goroutine. It works on Linux and macOS.
 //
-// Start reading at Start, then server.go. Assets finds or builds the binaries.
+// Start reading at Start, then server.go. Assets finds or builds the binaries;
+// workers.go is what benchmarks need besides.
 package controlplane
 
 import (
@@ -60,6 +62,7 @@ type ControlPlane struct {
 
 	etcdPort, apiPort *port
 	etcd, apiServer   *server
+	workers           workers
 	tearDown          func() error // runs once
 }
 
@@ -82,7 +85,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// Stop ends both servers and removes their folder. It returns when they are gone;
+// Stop ends the servers, and the workers if there are any, and removes their folder. It returns when they are gone;
 // its error is about the folder. Calls after the first do nothing.
 func (cp *ControlPlane) Stop() error { return cp.tearDown() }
 
@@ -166,6 +169,7 @@ func prepare(config Config) (_ *ControlPlane, err error) {
 
 // removeAll undoes what prepare and the servers have done, as far as they got.
 func (cp *ControlPlane) removeAll() error {
+	cp.workers.close() // first, so that they see no API server go
 	for _, server := range []*server{cp.apiServer, cp.etcd} {
 		if server != nil {
 			server.close()

@@ -109,7 +109,7 @@ func TestUnknownNamesAreLookedUpAnewAtMostOncePerInterval(t *testing.T) {
 		if n := len(c.Actions()) - asked; n > 0 {
 			t.Errorf("asked the API server %d times more", n)
 		}
-		time.Sleep(r.minRefresh)
+		time.Sleep(r.minRefresh) //nolint:forbidigo // only so does a bubble's clock move
 		if err := resolve(); err != nil {
 			t.Errorf("installed, but %v", err)
 		}

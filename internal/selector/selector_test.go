@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -87,11 +88,23 @@ func TestSelectorsThatMeanTheSameHaveOneKey(t *testing.T) {
 	}
 }
 
+func TestOrderOfRequirementsDoesNotMatter(t *testing.T) {
+	requirements, err := ParseLabels("a=b,!c,d in (e,f)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := New("", nil, requirements, nil).Key()
+	slices.Reverse(requirements)
+	if again := New("", nil, requirements, nil).Key(); again != key {
+		t.Errorf("%q and %q", key, again)
+	}
+}
+
 func TestSelectorsThatMeanOtherThingsHaveOtherKeys(t *testing.T) {
 	keys := map[string]int{}
 	for i, s := range []*Selector{
 		parse(t, "", nil, ""), parse(t, "n", nil, ""), parse(t, "", []string{"n"}, ""), parse(t, "", []string{"n", "m"}, ""),
-		parse(t, "", []string{"n,m"}, ""), parse(t, `n","m`, nil, ""), parse(t, "", nil, "n"), parse(t, "", nil, "!n"),
+		parse(t, "", []string{"m,n"}, ""), parse(t, `n","m`, nil, ""), parse(t, "", nil, "n"), parse(t, "", nil, "!n"),
 		parse(t, "", nil, "n=m"), parse(t, "", nil, "n!=m"), parse(t, "", nil, "n in (m,o)"), parse(t, "", nil, "n notin (m,o)"),
 		parse(t, "", nil, "n="), parse(t, "", nil, "n>1"), parse(t, "", nil, "n<1"), parse(t, "", nil, "n,m"),
 	} {

@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -24,6 +24,13 @@ import (
 // Times are those of a synctest bubble, in which the API server is spoken to
 // through memory: backoffs pass at once, and synctest.Wait waits until all that was
 // sent has been taken in.
+
+// pass lets time pass in a bubble, and waits until all that happens in it has been
+// taken in.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // only so does a bubble's clock move
+	synctest.Wait()
+}
 
 // answer is what the scripted API server does on one request.
 type answer struct {
@@ -52,7 +59,7 @@ type apiServer struct {
 // newAPIServer returns the way to an API server, and where to add to its script.
 func newAPIServer(t *testing.T) (*rest.Config, *apiServer) {
 	api := &apiServer{t: t, answers: make(chan answer, 100)}
-	listener := bufconn.Listen(1 << 20)
+	listener := newMemoryListener()
 	server := &http.Server{Handler: api}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -63,9 +70,52 @@ func newAPIServer(t *testing.T) (*rest.Config, *apiServer) {
 	t.Cleanup(func() { _ = server.Close() })
 	return &rest.Config{
 		Host: "http://api",
-		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+		Dial: listener.dial,
 	}, api
 }
+
+// memoryListener connects through net.Pipe, whose deadlines are exact: the HTTP
+// server interrupts reads by them.
+type memoryListener struct {
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+func newMemoryListener() *memoryListener {
+	return &memoryListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept returns the other end of what was dialed.
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close makes dialing fail.
+func (l *memoryListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr is of no use.
+func (l *memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 // will adds to the script.
 func (a *apiServer) will(answers ...answer) {
@@ -96,7 +146,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if an.request != request || r.URL.Path != "/apis/example.com/v1/things" {
 		a.t.Errorf("asked %s of %s, not %s", request, r.URL.Path, an.request)
 	}
-	time.Sleep(an.after)
+	<-time.After(an.after)
 	w.Header().Set("Content-Type", "application/json")
 	if an.status != 0 {
 		w.WriteHeader(an.status)

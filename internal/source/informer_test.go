@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -93,8 +92,7 @@ func TestWatchThatEndsGoesOnWhereItWas(t *testing.T) { // D1
 		c := w.open()
 		w.reads(c, "+ a ua@3")
 		w.is(synced, "20")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		w.is(synced, "21")
 		w.reads(c, "~ a ua@21")
 	}, answer{request: "watchlist", end: true, body: []string{event("ADDED", "a ua@3"), bookmark("10", true), bookmark("20", false)}},
@@ -110,8 +108,7 @@ func TestExpiredWatchIsListedAnew(t *testing.T) { // D1, D4, D5, D12
 		w.api.will(answer{request: "watchlist", body: []string{
 			event("ADDED", "b ub2@15"), event("ADDED", "c uc@16"), event("ADDED", "d ud@6"), event("ADDED", "e ue@17"), bookmark("30", true),
 		}})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		w.is(synced, "30")
 		var b view.Batch
 		c.Read(&b)
@@ -129,8 +126,7 @@ func TestMissingInAListHasAnUnknownFinalState(t *testing.T) { // D4
 		c := w.open()
 		w.reads(c, "+ a ua@3")
 		w.api.will(answer{request: "watchlist", body: []string{bookmark("30", true)}})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		w.reads(c, "- a ua@30 final_state_unknown")
 	}, answer{request: "watchlist", body: []string{event("ADDED", "a ua@3"), bookmark("10", true), expired}})
 }
@@ -143,8 +139,7 @@ func TestListBehindAListThatNoWatchFollowed(t *testing.T) { // D1
 		w.api.will(noWatchList,
 			answer{request: "list", body: list("20", "b ub@4")},
 			answer{request: "watch 20"})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		w.is(synced, "20")
 		w.reads(w.open(), "+ b ub@4")
 	}, noWatchList,
@@ -176,8 +171,7 @@ func TestRefusalsAreTold(t *testing.T) { // D11
 		t.Run(test.reason+" later", func(t *testing.T) {
 			inBubble(t, func(w *watched) {
 				before := time.Now()
-				time.Sleep(time.Second)
-				synctest.Wait()
+				pass(time.Second)
 				w.is(test.synced, "10")
 				if s := w.source.State(); !s.AsOf.Equal(before) {
 					t.Errorf("data as of %v, not %v", s.AsOf, before)
@@ -189,15 +183,15 @@ func TestRefusalsAreTold(t *testing.T) { // D11
 	}
 }
 
-// A marker behind it is hidden, for nothing is new.
 func TestWatchThatIsRefusedForAMoment(t *testing.T) { // D11
 	inBubble(t, func(w *watched) {
+		w.is(synced, "10")
+		pass(time.Second)
 		w.is(stale, "10")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		w.is(synced, "10")
 	}, answer{request: "watchlist", end: true, body: []string{bookmark("10", true)}},
-		answer{request: "watch 10", status: http.StatusTooManyRequests, reason: "TooManyRequests"},
+		answer{request: "watch 10", after: time.Second, status: http.StatusTooManyRequests, reason: "TooManyRequests"},
 		answer{request: "watch 10"})
 }
 
@@ -205,8 +199,7 @@ func TestWatchThatIsRefusedForAMoment(t *testing.T) { // D11
 func TestWatchThatIsRefusedAsExpiredIsListedAnew(t *testing.T) {
 	inBubble(t, func(w *watched) {
 		w.is(synced, "10")
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		w.is(synced, "20")
 	}, answer{request: "watchlist", end: true, body: []string{bookmark("10", true)}},
 		answer{request: "watch 10", status: http.StatusGone, reason: "Expired"},
@@ -219,8 +212,7 @@ func TestSourceHealsByItself(t *testing.T) { // D11
 		defer w.source.Notify(wake)()
 		w.is(forbidden, "")
 		w.api.will(answer{request: "watchlist", body: []string{event("ADDED", "a ua@3"), bookmark("10", true)}})
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
+		pass(5 * time.Minute)
 		w.is(synced, "10")
 		if len(wake) == 0 {
 			t.Error("nobody was told")

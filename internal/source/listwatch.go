@@ -20,8 +20,9 @@ import (
 	"github.com/runnel-dev/runnel/internal/resource"
 )
 
-// newListWatch returns a lister and watcher whose objects are records.
-func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource) (*cache.ListWatch, error) {
+// newListWatch returns a lister and watcher whose objects are records, as far as the
+// restriction lets them in.
+func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction) (*cache.ListWatch, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("API server address: %w", err)
@@ -44,6 +45,7 @@ func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource) 
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
 	params := runtime.NewParameterCodec(scheme)
 	get := func(options *metav1.ListOptions) *rest.Request {
+		limit.apply(options)
 		return c.Get().AbsPath(path...).SpecificallyVersionedParams(options, params, metav1.SchemeGroupVersion)
 	}
 	return &cache.ListWatch{

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-const defaultChecks = 150
+const defaultChecks = 120
 
 // The model test wants longer histories than rapid's defaults; flags on the
 // command line still win, as in

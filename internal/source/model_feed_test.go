@@ -25,6 +25,9 @@ type feed struct {
 	// watching says that events flow. After a list they do only once a watch is
 	// open, which may fail.
 	watching bool
+	// quiet says that the informer hides what comes again in the same
+	// resourceVersion; client-go does so once a resync was due.
+	quiet bool
 }
 
 // next delivers the next event, if there is one.
@@ -70,9 +73,9 @@ func (f *feed) rewatch() {
 	f.mark()
 }
 
-// mark sends a marker, which the informer hides if its resourceVersion is not new.
+// mark sends a marker.
 func (f *feed) mark() {
-	if f.marker == f.seen {
+	if f.quiet && f.marker == f.seen {
 		return
 	}
 	f.marker = f.seen
@@ -82,19 +85,18 @@ func (f *feed) mark() {
 
 // relist replaces the informer's store by a list at the resourceVersion, which is
 // not older than what was read. The informer tells of what is missing first, then
-// of what is new or has another resourceVersion; each in any order, which shuffle
-// chooses.
+// of what is there; each in any order, which shuffle chooses.
 func (f *feed) relist(resourceVersion int, shuffle func([]int) []int) {
 	f.watching = false
 	list := f.world.at(resourceVersion)
 	h := handler{f.source}
-	var missing, changed []int
+	var missing, there []int
 	for key, o := range list {
 		switch held := f.store[key]; {
 		case o == nil && held != nil:
 			missing = append(missing, key)
-		case o != nil && (held == nil || held.resourceVersion != o.resourceVersion):
-			changed = append(changed, key)
+		case o != nil && (!f.quiet || held == nil || held.resourceVersion != o.resourceVersion):
+			there = append(there, key)
 		}
 	}
 	if f.marker >= 0 {
@@ -108,7 +110,7 @@ func (f *feed) relist(resourceVersion int, shuffle func([]int) []int) {
 		})
 	}
 	var objects []*object
-	for _, key := range shuffle(changed) {
+	for _, key := range shuffle(there) {
 		objects = append(objects, list[key])
 	}
 	for i, r := range f.world.listed(objects) {

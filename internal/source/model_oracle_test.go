@@ -19,8 +19,6 @@ type moment struct {
 	state           state
 	resourceVersion int
 	list            bool
-	// shown is the watermark when the moment became visible.
-	shown int
 }
 
 // oracle knows everything that a source was told, and what of it must be visible.
@@ -41,15 +39,13 @@ func (o *oracle) live(s state, resourceVersion int) {
 	o.marked(resourceVersion)
 }
 
+// list is a moment that is not visible yet; of several, only the last counts.
 func (o *oracle) list(s state, resourceVersion int) {
-	o.moments = append(o.moments, moment{state: s, resourceVersion: resourceVersion, list: true})
+	o.moments = append(o.moments[:o.visible+1], moment{state: s, resourceVersion: resourceVersion, list: true})
 }
 
 func (o *oracle) marked(resourceVersion int) {
-	for o.visible < len(o.moments)-1 {
-		o.visible++
-		o.moments[o.visible].shown = resourceVersion
-	}
+	o.visible = len(o.moments) - 1
 	o.watermark = resourceVersion
 }
 
@@ -174,8 +170,8 @@ func (o *oracle) endings(w want, from, to int) (n int) {
 type ending struct {
 	moment int
 	reason runnelv1.DeletionReason
-	// atLeast and atMost bound the resourceVersion of the deletion.
-	atLeast, atMost int
+	// resourceVersion is that of the deletion, or the upper bound that is known.
+	resourceVersion int
 }
 
 // lastEnding returns how the object last went out of view; ok is false if it did
@@ -189,17 +185,13 @@ func (o *oracle) lastEnding(w want, key int, uid string, since int) (e ending, o
 		e = ending{moment: i}
 		switch now := m.state[key]; {
 		case now != nil && now.uid == uid:
-			e.reason, e.atLeast = runnelv1.DeletionReason_DELETION_REASON_LEFT_VIEW, now.resourceVersion
+			e.reason, e.resourceVersion = runnelv1.DeletionReason_DELETION_REASON_LEFT_VIEW, now.resourceVersion
 		case now != nil:
-			e.reason, e.atLeast = runnelv1.DeletionReason_DELETION_REASON_GONE, now.resourceVersion
+			e.reason, e.resourceVersion = runnelv1.DeletionReason_DELETION_REASON_GONE, now.resourceVersion
 		case m.list:
-			e.reason, e.atLeast = runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN, m.resourceVersion
+			e.reason, e.resourceVersion = runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN, m.resourceVersion
 		default:
-			e.reason, e.atLeast = runnelv1.DeletionReason_DELETION_REASON_GONE, m.resourceVersion
-		}
-		e.atMost = e.atLeast
-		if now := m.state[key]; now == nil && m.list {
-			e.atMost = m.shown
+			e.reason, e.resourceVersion = runnelv1.DeletionReason_DELETION_REASON_GONE, m.resourceVersion
 		}
 		return e, true
 	}

@@ -81,7 +81,7 @@ func newModel(t *rapid.T) *model {
 		oracle: newOracle(),
 	}
 	m.source = New(resource.Resource{}, m.limits)
-	m.feed = &feed{world: m.world, oracle: m.oracle, source: m.source, marker: -1}
+	m.feed = &feed{world: m.world, oracle: m.oracle, source: m.source, marker: -1, quiet: rapid.Bool().Draw(t, "quiet informer")}
 	// Only a view of many objects grows its ring.
 	for key := range rapid.SampledFrom([]int{0, 3, worldKeys, worldKeys}).Draw(t, "objects before") {
 		m.world.put(key, 0, func(o *object) { o.label = []string{"", "a", "b"}[key%3] })

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/runnel-dev/runnel/internal/resource"
@@ -22,6 +24,10 @@ type PoolConfig struct {
 	Limits view.Limits
 	// IdleStop is how long a source without users is kept; 0 for the default.
 	IdleStop time.Duration
+	// Preload are the sources that start with the pool and are kept.
+	Preload []Preload
+	// Resolver finds the resources of Preload; it may be nil where there are none.
+	Resolver Resolver
 	// Log tells of sources that start and stop.
 	Log *slog.Logger
 }
@@ -30,10 +36,16 @@ type PoolConfig struct {
 const defaultIdleStop = 5 * time.Minute
 
 // Pool starts sources on demand, shares them, and stops those that nobody has
-// used for a while. It is safe for concurrent use.
+// used for a while; some it starts by itself and keeps. It is safe for concurrent
+// use.
 type Pool struct {
 	cfg    PoolConfig
 	client *http.Client
+	// restrictions limit what is kept of a resource.
+	restrictions map[schema.GroupResource]restriction
+	// settled is closed once none of the preloaded sources is unsettled.
+	settled   chan struct{}
+	unsettled atomic.Int64
 
 	mu      sync.Mutex // guards all below
 	sources map[resource.Resource]*pooled
@@ -50,20 +62,40 @@ type pooled struct {
 }
 
 // NewPool returns a pool without sources. It does not reach out to the API
-// server.
+// server. The error says that it could not, or that Preload is wrong.
 func NewPool(cfg PoolConfig) (*Pool, error) {
 	client, err := rest.HTTPClientFor(cfg.REST)
 	if err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)
 	}
+	restricted, err := restrictions(cfg.Preload)
+	if err != nil {
+		return nil, fmt.Errorf("preload: %w", err)
+	}
 	if cfg.IdleStop == 0 {
 		cfg.IdleStop = defaultIdleStop
 	}
-	return &Pool{cfg: cfg, client: client, sources: map[resource.Resource]*pooled{}}, nil
+	p := &Pool{
+		cfg:          cfg,
+		client:       client,
+		restrictions: restricted,
+		settled:      make(chan struct{}),
+		sources:      map[resource.Resource]*pooled{},
+	}
+	p.unsettled.Store(int64(len(cfg.Preload)))
+	if len(cfg.Preload) == 0 {
+		close(p.settled)
+	}
+	return p, nil
 }
 
+// Settled is closed once each preloaded source has synced, or it is known why it has
+// not: the resource is not installed, or its list is forbidden or fails. It stays
+// closed, whatever happens to them later.
+func (p *Pool) Settled() <-chan struct{} { return p.settled }
+
 // Run runs the sources until ctx ends, and returns when all have stopped.
-// Sources that were opened before start now.
+// Sources that were opened before, or are to be preloaded, start now.
 func (p *Pool) Run(ctx context.Context) error {
 	p.mu.Lock()
 	p.run = func(s *pooled) {
@@ -73,6 +105,14 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	for _, s := range p.sources {
 		p.run(s)
+	}
+	for _, pre := range p.cfg.Preload {
+		settle := sync.OnceFunc(func() {
+			if p.unsettled.Add(-1) == 0 {
+				close(p.settled)
+			}
+		})
+		p.running.Go(func() { p.preload(ctx, pre, settle) })
 	}
 	p.mu.Unlock()
 
@@ -91,7 +131,7 @@ func (p *Pool) Run(ctx context.Context) error {
 
 func (p *Pool) feed(ctx context.Context, s *Source) {
 	log := p.cfg.Log.With("resource", s.Resource().String())
-	lw, err := newListWatch(p.cfg.REST, p.client, s.Resource())
+	lw, err := newListWatch(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()])
 	if err == nil {
 		log.Info("source started")
 		err = runInformer(ctx, s, lw)
@@ -112,6 +152,7 @@ func (p *Pool) Open(res resource.Resource) (s *Source, release func()) {
 	shared, ok := p.sources[res]
 	if !ok {
 		shared = &pooled{Source: New(res, p.cfg.Limits)}
+		shared.restricted = p.restrictions[res.GroupResource()].any()
 		p.sources[res] = shared
 		if p.run != nil {
 			p.run(shared)

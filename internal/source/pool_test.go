@@ -33,18 +33,16 @@ func TestSourceOutlivesItsUsersForTheIdleTime(t *testing.T) {
 	inBubble(t, func(w *watched) {
 		w.release()
 		w.release() // a second time changes nothing
-		time.Sleep(time.Hour - time.Second)
+		pass(time.Hour - time.Second)
 		s, release := w.pool.Open(things)
 		release()
-		time.Sleep(time.Hour - time.Second) // the idle time begins anew
-		synctest.Wait()
+		pass(time.Hour - time.Second) // the idle time begins anew
 		if s != w.source || w.api.asked != 1 || w.api.open.Load() != 1 {
 			t.Errorf("asked %d times, %d open", w.api.asked, w.api.open.Load())
 		}
 		w.is(synced, "10")
 
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
+		pass(2 * time.Second)
 		if n := w.api.open.Load(); n != 0 {
 			t.Errorf("%d watches of a source that is stopped", n)
 		}
@@ -62,7 +60,7 @@ func TestSourceStaysWhileOneOfItsUsersDoes(t *testing.T) {
 	inBubble(t, func(w *watched) {
 		_, release := w.pool.Open(things)
 		release()
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		if s, release := w.pool.Open(things); s != w.source {
 			t.Error("stopped")
 		} else {
@@ -98,8 +96,7 @@ func TestSourceOpenedBeforeRunStartsWithIt(t *testing.T) {
 		release()
 		_, release = pool.Open(things) // too late, but harmless
 		release()
-		time.Sleep(defaultIdleStop)
-		synctest.Wait()
+		pass(defaultIdleStop)
 	})
 }
 

@@ -40,6 +40,9 @@ var ErrNotSynced = errors.New("source not synced")
 type Source struct {
 	resource resource.Resource
 	limits   view.Limits
+	// restricted says that there are objects which the source is not told of. It
+	// is set before the source is shared.
+	restricted bool
 	// state is written under mu, and read without it: every subscriber looks at
 	// it whenever it is woken.
 	state atomic.Pointer[State]
@@ -52,7 +55,7 @@ type Source struct {
 	// namespace, and those of all namespaces under "".
 	byNamespace map[string]map[*sharedView]struct{}
 	// listed are the changes of a list that has not ended.
-	listed []view.Change
+	listed pending
 	// watermark is the resourceVersion up to which objects is complete.
 	watermark string
 	waiting   map[chan<- struct{}]struct{}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/runnel-dev/runnel/internal/projection"
@@ -69,5 +70,48 @@ func TestMarkAloneMovesTheWatermarkAndIsNoChange(t *testing.T) { // D6
 	watermark := s.Watermark()
 	if c.Read(&b); !b.Level || b.Newer(watermark) != "9" {
 		t.Errorf("level %v, complete to %s", b.Level, b.Newer(watermark))
+	}
+}
+
+// D10: where a list is allowed but the watch is not, client-go lists for ever.
+func TestListsThatNoWatchFollowsDoNotPileUp(t *testing.T) {
+	w := newWorld(false)
+	for key := range worldKeys {
+		w.put(key, 0, func(*object) {})
+	}
+	now := w.now()
+	s := New(things, view.Limits{})
+	for range 10 {
+		for _, r := range w.listed(now[:]) {
+			s.Upsert(r)
+		}
+		s.Missing("ns", "ns/gone")
+	}
+	if n := len(s.listed.changes); n > worldKeys+1 {
+		t.Errorf("%d changes are held back for %d objects", n, worldKeys)
+	}
+	s.Mark("100")
+	if n := s.Stats().Objects; n != worldKeys {
+		t.Errorf("%d objects", n)
+	}
+}
+
+// Handlers trail the informer: what was complete before a failure does not undo it.
+func TestMarkBehindAFailureDoesNotHideIt(t *testing.T) { // D11
+	s := New(things, view.Limits{})
+	s.Failed(errors.New("connection refused"))
+	s.Mark("1") // what was failing is there
+	if got := s.State().Source; got != synced {
+		t.Errorf("at first %v", got)
+	}
+	s.Failed(errors.New("connection refused"))
+	asOf := s.State().AsOf
+	s.Mark("2")
+	if got := s.State(); got.Source != stale || !got.AsOf.Equal(asOf) || s.Watermark() != "2" {
+		t.Errorf("after a failure %+v at %s", got, s.Watermark())
+	}
+	s.Connected()
+	if got := s.State().Source; got != synced {
+		t.Errorf("with a watch %v", got)
 	}
 }

@@ -8,13 +8,35 @@ import (
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
+// pending are changes that are held back, one for each object. Where no watch can be
+// opened behind a list, another list follows, and so on: only what came last of an
+// object counts, or they would pile up.
+type pending struct {
+	changes []view.Change
+	byKey   map[string]int
+}
+
+func (p *pending) any() bool { return len(p.changes) > 0 }
+
+func (p *pending) add(key string, c view.Change) {
+	if i, ok := p.byKey[key]; ok {
+		p.changes[i] = c
+		return
+	}
+	if p.byKey == nil {
+		p.byKey = map[string]int{}
+	}
+	p.byKey[key] = len(p.changes)
+	p.changes = append(p.changes, c)
+}
+
 // Upsert takes in a new or changed object.
 func (s *Source) Upsert(r *record.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := view.Change{New: r}
-	if r.Listed || len(s.listed) > 0 {
-		s.listed = append(s.listed, c)
+	if r.Listed || s.listed.any() {
+		s.listed.add(r.Key(), c)
 		return
 	}
 	s.stepLocked([]view.Change{c}, r.ResourceVersion)
@@ -30,8 +52,12 @@ func (s *Source) Delete(final *record.Record) {
 		Reason:          runnelv1.DeletionReason_DELETION_REASON_GONE,
 		ResourceVersion: final.ResourceVersion,
 	}
-	if len(s.listed) > 0 {
-		s.listed = append(s.listed, c)
+	if s.restricted {
+		// The API server says the same of what left the source's selector (D4).
+		c.Reason = runnelv1.DeletionReason_DELETION_REASON_LEFT_VIEW
+	}
+	if s.listed.any() {
+		s.listed.add(final.Key(), c)
 		return
 	}
 	s.stepLocked([]view.Change{c}, final.ResourceVersion)
@@ -44,7 +70,7 @@ func (s *Source) Missing(namespace, key string) {
 	defer s.mu.Unlock()
 	// Whether it is held is known when the step is made: it may have come with a
 	// list that was not followed by a watch, and is still held back.
-	s.listed = append(s.listed, view.Change{
+	s.listed.add(key, view.Change{
 		Old:    record.NewReference(namespace, key),
 		Reason: runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN,
 	})
@@ -55,8 +81,8 @@ func (s *Source) Missing(namespace, key string) {
 func (s *Source) Mark(resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listed := s.listed
-	s.listed = nil
+	listed := s.listed.changes
+	s.listed = pending{}
 	for i := range listed {
 		// The list's own resourceVersion is an upper bound for what it misses.
 		if listed[i].New == nil && listed[i].ResourceVersion == "" {
@@ -64,7 +90,10 @@ func (s *Source) Mark(resourceVersion string) {
 		}
 	}
 	s.stepLocked(listed, resourceVersion)
-	s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
+	// A failure that was told meanwhile is over when a watch is open, see Connected.
+	if state := s.State(); !state.Ready() || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
+		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
+	}
 }
 
 // asOfPrecision is how exact State.AsOf is: people read it.
@@ -74,6 +103,9 @@ const asOfPrecision = time.Second
 // touch, and moves the watermark to the resourceVersion at which the resource is
 // complete with them.
 func (s *Source) stepLocked(changes []view.Change, watermark string) {
+	if s.restricted {
+		changes = s.withoutReplacingLocked(changes)
+	}
 	// One change is the rule; it needs no table of views.
 	if len(changes) == 1 {
 		if s.takeLocked(&changes[0]) {
@@ -122,6 +154,27 @@ func (s *Source) takeLocked(c *view.Change) bool {
 	}
 	s.objects[r.Namespace][r.Key()] = r
 	return true
+}
+
+// withoutReplacingLocked makes two changes of each that puts another object in the
+// place of one that is held: what is known of the old one is only that it is not
+// listed any more. A view would take it for gone.
+func (s *Source) withoutReplacingLocked(changes []view.Change) []view.Change {
+	var split []view.Change
+	for _, c := range changes {
+		if c.New != nil {
+			old := s.objects[c.New.Namespace][c.New.Key()]
+			if old != nil && old.UID != c.New.UID {
+				split = append(split, view.Change{
+					Old:             old,
+					Reason:          runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN,
+					ResourceVersion: c.New.ResourceVersion,
+				})
+			}
+		}
+		split = append(split, c)
+	}
+	return split
 }
 
 // eachViewLocked calls f with every view that the change may touch.

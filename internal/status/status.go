@@ -37,6 +37,9 @@ const (
 	ReasonLimitExceeded = "LIMIT_EXCEEDED"
 	// ReasonUnknownResource: the API server serves no such resource.
 	ReasonUnknownResource = "UNKNOWN_RESOURCE"
+	// ReasonResourceNotAllowed: the server is configured not to serve the resource,
+	// whether or not it exists.
+	ReasonResourceNotAllowed = "RESOURCE_NOT_ALLOWED"
 	// ReasonSourceUnavailable: the server cannot list or watch the resource now.
 	ReasonSourceUnavailable = "SOURCE_UNAVAILABLE"
 	// ReasonDraining: the server is shutting down.
@@ -68,6 +71,12 @@ func Unimplemented(names []string) error {
 		violations[i] = Violation{name, errors.New("not served yet; leave it unset")}
 	}
 	return fields(codes.Unimplemented, ReasonUnimplementedField, violations)
+}
+
+// ResourceNotAllowed is PermissionDenied for resources that the server is configured
+// not to serve, at least one.
+func ResourceNotAllowed(violations []Violation) error {
+	return fields(codes.PermissionDenied, ReasonResourceNotAllowed, violations)
 }
 
 // LimitExceeded is ResourceExhausted for a request that is over a limit. The

@@ -94,16 +94,15 @@ func (v *View) enterLocked(s *slot, r *record.Record, p Position) {
 // modifyLocked takes in another version of a live object, unless its projection
 // is the same (D6): then it takes no position, but the resourceVersion that is
 // shown from now on is the newer one, or a replica that did not see this change
-// would show an older one later (D2).
+// would show an older one later (D2). The bytes are the newer record's too, even if
+// nothing is new: a list brings every object again, and the old ones must go.
 func (v *View) modifyLocked(s *slot, r *record.Record) {
 	json, version := v.projection.Apply(r)
 	if version == s.version && bytes.Equal(json, s.object.JSON()) {
-		if r.ResourceVersion != s.resourceVersion {
-			v.setLocked(s, r, json, version)
-			if s.patch.Size() > 0 {
-				s.patch = wire.NewPatch(identity(r), version, s.base, s.patch.Payload())
-			}
+		if s.patch.Size() > 0 && r.ResourceVersion != s.resourceVersion {
+			s.patch = wire.NewPatch(identity(r), version, s.base, s.patch.Payload())
 		}
+		v.setLocked(s, r, json, version)
 		return
 	}
 	v.digest.remove(s.uid, s.version)

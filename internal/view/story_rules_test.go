@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/runnel-dev/runnel/internal/projection"
@@ -142,6 +143,23 @@ func TestOverrunRingIsScanned(t *testing.T) {
 	s.reads(c, "~ a ua@5", "~ b ub@4", "level") // by slot, not by change
 }
 
+func TestChangeThatTheRingHasJustLostIsFound(t *testing.T) { // D1
+	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in", "b ub@2 in")
+	for lost := range 2 {
+		c := s.open()
+		s.reads(c, "+ a "+s.objects["a"].UID+"@"+s.objects["a"].ResourceVersion, "+ b ub@2", "synced", "level")
+		s.put(fmt.Sprintf("a u%d@%d in", lost, 3+lost))
+		for i := range smallestRing - 1 + lost {
+			s.put([]string{"b ub@3 in", "b ub@2 in"}[i%2])
+		}
+		var b Batch
+		if c.Read(&b); len(b.Events) < 3 || !b.Level { // -a +a ~b
+			t.Errorf("%d events after %d lost changes, level %v", len(b.Events), lost, b.Level)
+		}
+		s.put("b ub@2 in")
+	}
+}
+
 func TestMoreThanOneLiveReadMayTakeIsScanned(t *testing.T) { // D10
 	s := newStory(t, Limits{LiveBytes: 1, BatchBytes: 1}, projection.Whole(), "a ua@1 in", "b ub@2 in")
 	c := s.open()
@@ -226,5 +244,16 @@ func TestBatchIsCompleteToTheNewerResourceVersion(t *testing.T) { // D12
 		if got := (&Batch{ResourceVersion: test.batch}).Newer(test.source); got != test.want {
 			t.Errorf("source %s, batch %s: %s", test.source, test.batch, got)
 		}
+	}
+}
+
+// A list brings every object again, in other memory. Were the view to keep the old,
+// each object would be there twice from then on.
+func TestEqualObjectIsTakenOverSoThatTheOldCanGo(t *testing.T) {
+	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in")
+	again := s.parse("a ua@1 in")
+	s.Apply([]Change{{Old: s.objects["a"], New: again}}, "1")
+	if json := s.slots[0].object.JSON(); &json[0] != &again.Raw[0] {
+		t.Error("the view keeps the old bytes")
 	}
 }

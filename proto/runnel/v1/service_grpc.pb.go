@@ -35,6 +35,9 @@ type EventServiceClient interface {
 	// reasons; where a field is at fault, BadRequest names it:
 	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
 	//     same view twice, a resource that cannot be listed and watched.
+	//   - PERMISSION_DENIED, RESOURCE_NOT_ALLOWED: the server is configured not to
+	//     serve a resource of the request, whether or not it exists. Secrets are not
+	//     served unless its configuration lists them.
 	//   - NOT_FOUND, UNKNOWN_RESOURCE: the API server knows none of the resources
 	//     (with fail_fast: not all of them).
 	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
@@ -87,6 +90,9 @@ type EventServiceServer interface {
 	// reasons; where a field is at fault, BadRequest names it:
 	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
 	//     same view twice, a resource that cannot be listed and watched.
+	//   - PERMISSION_DENIED, RESOURCE_NOT_ALLOWED: the server is configured not to
+	//     serve a resource of the request, whether or not it exists. Secrets are not
+	//     served unless its configuration lists them.
 	//   - NOT_FOUND, UNKNOWN_RESOURCE: the API server knows none of the resources
 	//     (with fail_fast: not all of them).
 	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
