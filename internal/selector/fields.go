@@ -119,9 +119,10 @@ func (p *fieldParser) path() (fieldpath.Path, error) {
 		c := p.rest[end]
 		switch {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				end++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 			continue
