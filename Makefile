@@ -34,6 +34,11 @@ build: check-go ## build bin/runnel
 bench: check-go ## benchmarks; read the ratios, not the times
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 
+.PHONY: bench-churn
+bench-churn: assets ## the bytes of patches against whole objects under real Pod churn (builds 3 minutes, once)
+	@$(GO) build -o bin/churn ./deploy/local/churn
+	@exec bin/churn $(ARGS)
+
 .PHONY: faults
 faults: check-go ## plant known faults one by one and see the model test catch each
 	$(GO) run ./internal/faults

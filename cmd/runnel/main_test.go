@@ -5,7 +5,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // runnel runs a command line.
 func runnel(args ...string) (code int, stdout, stderr string) {

@@ -68,7 +68,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		BatchBytes: 256 << 10, // well under gRPC's 4 MiB, and enough to amortise a write
 		LiveBytes:  1 << 20,   // some hundred objects: what one slow subscriber may pin
-		Ring:       1 << 16,   // 1 MiB; beyond it a scan is cheaper
+		Ring:       1 << 16,   // 1.5 MiB; beyond it a scan is cheaper
 		EndedStays: 1 << 16,   // about 20 MiB of identities
 	}
 }

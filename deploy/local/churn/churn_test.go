@@ -77,8 +77,8 @@ func TestSubscriberCountsFromSyncedToTheMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.snapshot != 1+2+4 || s.tally.live != (sum{2, 8 + 32}) || !s.ended {
-		t.Errorf("snapshot %d, live %+v, ended %v", s.snapshot, s.tally.live, s.ended)
+	if s.snapshot != 1+2+4 || s.live != (sum{2, 8 + 32}) || !s.ended {
+		t.Errorf("snapshot %d, live %+v, ended %v", s.snapshot, s.live, s.ended)
 	}
 	if err := s.take(reset); err == nil {
 		t.Error("a reset does not spoil the measurement")
@@ -94,6 +94,23 @@ func TestNextDelimited(t *testing.T) {
 	}
 	if _, err := nextDelimited(r); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a message that is cut off: %v", err)
+	}
+}
+
+func TestDirectWatchTellsTypes(t *testing.T) {
+	d := &directWatch{byType: map[string]sum{}}
+	for _, test := range []struct{ event, want string }{
+		{`{"type":"MODIFIED","object":{"metadata":{"name":"DELETED"}}}`, modifiedType},
+		{"\x00\x00\x00\x20k8s\x00\x0a\x07DELETED\x12", deletedType},
+		{`{"type":"ADDED","object":{"metadata":{"name":"MODIFIED"}}}`, addedType},
+		{`{"type":"BOOKMARK"}`, ""},
+	} {
+		if got := d.count([]byte(test.event)); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.event, got, test.want)
+		}
+	}
+	if d.live.events != 4 || d.byType[deletedType].events != 1 {
+		t.Errorf("counted %+v", d)
 	}
 }
 
@@ -152,13 +169,13 @@ func TestPrintRelatesToWholeObjects(t *testing.T) {
 	var out bytes.Buffer
 	r := &results{
 		pods: []*subscriber{whole, patches}, nodes: []*subscriber{whole},
-		direct: []*directWatch{{name: "direct", live: sum{4, 16000}}},
+		direct: []*directWatch{{name: "direct", live: sum{4, 16000}, byType: map[string]sum{modifiedType: {4, 16000}}}},
 		took:   90 * time.Second, stored: []int{3, 4, 5}, sent: []int{1, 2, 3},
 	}
 	if err := r.print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"25 %", "200 %", "4.0", "median 2 bytes", "4 of 4 MODIFIED", "1m30s"} {
+	for _, want := range []string{"25 %", "200 %", "4.0", "4000", "median 2 bytes", "4 of 4 MODIFIED", "1m30s"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
 		}

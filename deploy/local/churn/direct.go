@@ -23,7 +23,15 @@ type directWatch struct {
 
 	opened chan struct{} // closed when the response has begun
 	live   sum
+	byType map[string]sum
 }
+
+// The names of the types in both encodings.
+const (
+	addedType    = "ADDED"
+	modifiedType = "MODIFIED"
+	deletedType  = "DELETED"
+)
 
 func directWatches() []*directWatch {
 	return []*directWatch{
@@ -31,13 +39,13 @@ func directWatches() []*directWatch {
 			name:   "direct watch, JSON",
 			accept: "application/json",
 			next:   func(r *bufio.Reader) ([]byte, error) { return r.ReadBytes('\n') },
-			opened: make(chan struct{}),
+			opened: make(chan struct{}), byType: map[string]sum{},
 		},
 		{
 			name:   "direct watch, protobuf",
 			accept: "application/vnd.kubernetes.protobuf;stream=watch",
 			next:   nextDelimited,
-			opened: make(chan struct{}),
+			opened: make(chan struct{}), byType: map[string]sum{},
 		},
 	}
 }
@@ -91,12 +99,26 @@ func (d *directWatch) watch(ctx context.Context, config *rest.Config, resourceVe
 		if err != nil {
 			return err
 		}
-		d.live.add(len(event))
-		// Both encodings have the words as they are; no other Pod has the name.
-		if bytes.Contains(event, []byte("DELETED")) && bytes.Contains(event, []byte(marker)) {
-			return nil
+		if kind := d.count(event); kind == deletedType && bytes.Contains(event, []byte(marker)) {
+			return nil // no other Pod has the name
 		}
 	}
+}
+
+// count takes in an event and returns its type, which both encodings have as text
+// near the start.
+func (d *directWatch) count(event []byte) (kind string) {
+	d.live.add(len(event))
+	const near = 32
+	for _, kind := range []string{addedType, modifiedType, deletedType} {
+		if bytes.Contains(event[:min(near, len(event))], []byte(kind)) {
+			s := d.byType[kind]
+			s.add(len(event))
+			d.byType[kind] = s
+			return kind
+		}
+	}
+	return ""
 }
 
 // currentVersion is the resourceVersion of the Pods now.

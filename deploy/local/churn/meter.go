@@ -55,6 +55,11 @@ type tally struct {
 	added, modified, patched, deleted sum
 }
 
+// allModified is the changes of what was held, patches or not.
+func (t *tally) allModified() sum {
+	return sum{t.modified.events + t.patched.events, t.modified.bytes + t.patched.bytes}
+}
+
 // count takes in a live batch that took so many bytes on the wire.
 func (t *tally) count(b *runnelv1.Batch, wire int) {
 	t.live.events += len(b.GetEvents())

@@ -22,11 +22,19 @@ func (r *results) print(out io.Writer) error {
 	}
 
 	fmt.Fprint(w, "\nThe same Pod events by type:\n\n")
-	fmt.Fprintln(w, "events\tbytes/event whole\tbytes/event patched\tratio\t  type")
 	patched := find(r.pods, mergePatches)
-	byType(w, "ADDED", whole.added, patched.added)
-	byType(w, "MODIFIED", whole.modified, sum{patched.patched.events + patched.modified.events, patched.patched.bytes + patched.modified.bytes})
-	byType(w, "DELETED", whole.deleted, patched.deleted)
+	fmt.Fprintln(w, "events\tdirect, JSON\twhole\tpatched\twhole/patched\t  bytes/event of")
+	for _, kind := range []struct {
+		name           string
+		whole, patched sum
+	}{
+		{addedType, whole.added, patched.added},
+		{modifiedType, whole.allModified(), patched.allModified()},
+		{deletedType, whole.deleted, patched.deleted},
+	} {
+		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.0f\t%s\t  %s\n", kind.whole.events, r.direct[0].byType[kind.name].mean(),
+			kind.whole.mean(), kind.patched.mean(), quotient(kind.whole.mean(), kind.patched.mean()), kind.name)
+	}
 
 	fmt.Fprint(w, "\nNodes that report their status:\n\n")
 	fmt.Fprintln(w, "events\tbytes\tbytes/event\tof whole\tsnapshot bytes\t  subscribed as")
@@ -40,7 +48,7 @@ func (r *results) print(out io.Writer) error {
 A ready Pod: median %d bytes of JSON, %d with managedFields.
 %d of %d MODIFIED came as patches. Verified: the copy kept by merge patches has the digest of the
 server and of the copy of whole objects, and each object is equal in both and in the API server.
-`, median(r.sent), median(r.stored), patched.patched.events, patched.patched.events+patched.modified.events)
+`, median(r.sent), median(r.stored), patched.patched.events, patched.allModified().events)
 	return err
 }
 
@@ -48,12 +56,11 @@ func row(w io.Writer, name string, live, whole sum, snapshot string) {
 	fmt.Fprintf(w, "%d\t%d\t%.0f\t%s\t%s\t  %s\n", live.events, live.bytes, live.mean(), share(live.bytes, whole.bytes), snapshot, name)
 }
 
-func byType(w io.Writer, name string, whole, patched sum) {
-	ratio := "-"
-	if patched.bytes > 0 {
-		ratio = fmt.Sprintf("%.1f", whole.mean()/patched.mean())
+func quotient(a, b float64) string {
+	if b == 0 {
+		return "-"
 	}
-	fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%s\t  %s\n", whole.events, whole.mean(), patched.mean(), ratio, name)
+	return fmt.Sprintf("%.1f", a/b)
 }
 
 func share(part, whole int) string {

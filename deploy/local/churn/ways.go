@@ -39,9 +39,12 @@ func podWays() []way {
 	paths := &runnelv1.ResourceSubscription{Projection: &runnelv1.Projection{
 		Part: &runnelv1.Projection_Paths{Paths: &runnelv1.Paths{Paths: agentPaths}},
 	}}
+	conflated := patched("merge patches, once a second", pods(&runnelv1.ResourceSubscription{}))
+	conflated.request.MinInterval = durationpb.New(time.Second)
 	return []way{
 		full(wholeObjects, pods(&runnelv1.ResourceSubscription{})),
 		patched(mergePatches, pods(&runnelv1.ResourceSubscription{})),
+		conflated,
 		full("metadata only", pods(metadata)),
 		patched("metadata only, merge patches", pods(metadata)),
 		full("seven paths", pods(paths)),

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/runnel-dev/runnel/cmd/runnel/internal/resources"
+	"github.com/runnel-dev/runnel/internal/fieldpath"
 )
 
 // Custom returns the columns that a custom resource's definition asks for, after the
@@ -43,7 +44,11 @@ func Custom(printer []resources.PrinterColumn) []Column {
 func Paths(paths []string) ([]Column, error) {
 	columns := []Column{name}
 	for _, text := range paths {
-		path, err := parsePath("{" + fromRunnel(text) + "}")
+		valid, err := fieldpath.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		path, err := parsePath("{" + fromRunnel(valid.String()) + "}")
 		if err != nil {
 			return nil, fmt.Errorf("path %q: %w", text, err)
 		}
@@ -74,36 +79,31 @@ func Spec(spec string) ([]Column, error) {
 	return columns, nil
 }
 
-// fromRunnel writes a path as kubectl's jsonpath does, in which a quoted name cannot
-// contain dots, but they can be escaped.
+// fromRunnel writes a path, which is in canonical form, as kubectl's jsonpath does: there
+// a quoted name cannot contain dots, but they can be escaped.
 func fromRunnel(path string) string {
 	var b strings.Builder
 	if !strings.HasPrefix(path, "[") {
 		b.WriteByte('.')
 	}
-	var quote rune // in a quoted name: what ends it
-	escaped := false
-	runes := []rune(path)
-	for i, r := range runes {
+	quoted, escaped := false, false
+	for i, r := range path {
 		switch {
-		case quote == 0 && r == '[' && i+1 < len(runes) && runes[i+1] != '*':
-			b.WriteByte('.')
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote = r
-		case quote == 0 && r == ']' && runes[i-1] != '*':
-		case quote == 0 && strings.ContainsRune(".[*]", r):
-			b.WriteRune(r)
-		case quote != 0 && r == quote && !escaped:
-			quote = 0
-		case quote != 0 && r == '\\' && !escaped:
-			escaped = true
-			continue
-		case strings.ContainsRune(".,[]$@{} ", r):
+		case escaped:
 			b.WriteString(`\` + string(r))
+			escaped = false
+		case r == '\\' && quoted:
+			escaped = true
+		case r == '\'': // begins and ends a name, with a bracket before and after it
+			quoted = !quoted
+		case quoted && strings.ContainsRune(".,[]$@{} \t\r\n", r), !quoted && strings.ContainsRune("$@{}", r):
+			b.WriteString(`\` + string(r))
+		case r == '[' && !quoted && path[i+1] == '\'':
+			b.WriteByte('.')
+		case r == ']' && !quoted && path[i-1] == '\'':
 		default:
 			b.WriteRune(r)
 		}
-		escaped = false
 	}
 	return b.String()
 }

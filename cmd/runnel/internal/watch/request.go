@@ -26,7 +26,7 @@ func (o *options) request(targets []target) *runnelv1.SubscribeRequest {
 			Resource:      t.resource.Plural,
 			Names:         t.objects,
 			LabelSelector: o.selector,
-			
+			FieldSelector: o.field,
 			Projection:    o.part(),
 			IgnorePaths:   o.ignore,
 		}

@@ -14,7 +14,7 @@ import (
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
-const widgetDefinition = `{"spec":{"group":"example.com","names":{"plural":"widgets","singular":"widget","kind":"Widget","shortNames":["wi"]},
+const widgetDefinition = `{"spec":{"group":"example.com","names":{"plural":"widgets","singular":"widget","kind":"Widget","shortNames":["wi","po"]},
 "scope":"Cluster","versions":[{"name":"v1","served":true,"additionalPrinterColumns":[
 {"name":"Size","type":"integer","jsonPath":".spec.size"},{"name":"Colour","type":"string","jsonPath":".spec.colour","priority":1}]}]}}`
 
@@ -31,6 +31,7 @@ func TestNamesAreAskedForAsWhatTheyMean(t *testing.T) {
 		{"wi", "widgets.example.com"},
 		{"widgets.v1.example.com x", "widgets.v1.example.com:x"},
 		{"Widget,ns", "widgets.example.com namespaces"},
+		{"po,wi", "pods/ns widgets.example.com"}, // built-ins first
 		{"unknown.example.org", "unknown.example.org/ns"},
 	} {
 		args := append(strings.Fields(tt.args), "--insecure", "--until-synced", "-n", "ns", "-o", "json")

@@ -49,7 +49,7 @@ const examples = `  # All Pods, and what happens to them, from a server on this 
   runnel watch pods --field spec.nodeName=n1
 
   # What changes in a Deployment, value by value, without the noise of its status.
-  runnel watch deploy/web -n shop --show-patch --ignore status
+  runnel watch deploy/web -n shop --show-patch --ignore status --ignore metadata.resourceVersion
 
   # One object.
   runnel watch node n1

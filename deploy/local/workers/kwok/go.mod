@@ -2,6 +2,8 @@ module github.com/runnel-dev/runnel/deploy/local/workers/kwok
 
 go 1.26.0
 
+// Its Nodes and Pods stand for real ones in benchmarks. It has a module of its own
+// because it follows other versions of Kubernetes than the rest does.
 tool sigs.k8s.io/kwok/cmd/kwok
 
 require (
