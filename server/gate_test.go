@@ -3,7 +3,9 @@ package server_test
 import (
 	"io"
 	"net"
+	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,4 +104,40 @@ func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = false
+}
+
+// held holds back the requests for ConfigMaps until release is closed.
+type held struct {
+	asked, release chan struct{}
+	once           sync.Once
+}
+
+func newHeld() *held { return &held{asked: make(chan struct{}), release: make(chan struct{})} }
+
+func (h *held) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/configmaps") {
+			h.once.Do(func() { close(h.asked) })
+			select {
+			case <-h.release:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func newListener(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener
 }

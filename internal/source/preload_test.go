@@ -22,8 +22,10 @@ type discovery struct {
 	mu        sync.Mutex // guards all below
 	installed bool
 	asked     int
-	// hang, if set, makes Resolve take as long.
-	hang chan struct{}
+	// hangs makes Resolve take until hang is closed. That is made in the bubble, or
+	// synctest would not know that nothing else can end the wait.
+	hangs bool
+	hang  chan struct{}
 }
 
 func (d *discovery) Resolve(_ context.Context, group, version, name string) (resource.Resource, error) {
@@ -75,6 +77,9 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 // preloading runs a test of a pool that preloads things, limited by the selectors.
 func preloading(t *testing.T, pre Preload, d *discovery, f func(p *preloaded), answers ...answer) {
 	synctest.Test(t, func(t *testing.T) {
+		if d.hangs {
+			d.hang = make(chan struct{})
+		}
 		cfg, api := newAPIServer(t)
 		api.will(answers...)
 		noted := &requests{}
@@ -121,11 +126,11 @@ func TestPreloadedSourceStartsWithThePoolAndStays(t *testing.T) {
 		if !p.settled() {
 			t.Error("synced, but not settled")
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		p.use()
 		p.is(synced, "10")
 		p.release()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		p.use()
 		p.is(synced, "10")
 		if p.api.asked != 1 || p.api.open.Load() != 1 {
@@ -175,9 +180,9 @@ func TestPoolIsSettledWhenItIsKnownWhyNotAndTheSourceRecovers(t *testing.T) {
 				if p.source.State().Ready() {
 					t.Error("ready")
 				}
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				p.is(synced, "10")
-			}, watchlist, initial)
+			}, watchlist, list, initial)
 		})
 	}
 }
@@ -188,8 +193,7 @@ func TestResourceThatIsNotInstalledIsLookedForUntilItIs(t *testing.T) {
 		if !p.settled() {
 			t.Error("not settled, though the resource is not installed")
 		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		if n := p.discovery.asked; n < 40 || n > 80 {
 			t.Errorf("looked for %d times in an hour", n)
 		}
@@ -197,16 +201,15 @@ func TestResourceThatIsNotInstalledIsLookedForUntilItIs(t *testing.T) {
 			t.Error("listed though it is not installed")
 		}
 		p.discovery.install()
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		p.use()
 		p.is(synced, "10")
 	}, initial)
 }
 
 func TestPoolStopsWhileTheAPIServerHangs(t *testing.T) {
-	hang := make(chan struct{})
-	preloading(t, Preload{}, &discovery{hang: hang}, func(p *preloaded) {
-		defer close(hang)
+	preloading(t, Preload{}, &discovery{hangs: true}, func(p *preloaded) {
+		defer close(p.discovery.hang)
 		p.stop() // does not return before Run has
 	})
 }
@@ -221,11 +224,10 @@ func TestRestrictedSourceNeverClaimsGone(t *testing.T) {
 		p.api.will(answer{request: "watchlist", body: []string{
 			event("ADDED", "b ub@4"), event("ADDED", "c uc2@16"), bookmark("20", true), event("DELETED", "b ub@21"),
 		}})
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		p.is(synced, "21")
 		p.reads(c, "- a ua@11 left_view", "- d ud@20 final_state_unknown", "- c uc@16 final_state_unknown", "+ c uc2@16", "- b ub@21 left_view")
-		if got := p.requests.selectors; len(got) != 2 || slices.ContainsFunc(got, func(s string) bool { return s != "x in (y);metadata.namespace=ns" }) {
+		if got := p.requests.selectors; len(got) != 3 || slices.ContainsFunc(got, func(s string) bool { return s != "x in (y);metadata.namespace=ns" }) {
 			t.Errorf("selectors of the requests are %q", got)
 		}
 	},
