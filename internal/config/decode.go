@@ -37,7 +37,7 @@ func (d *decoder) decode(data []byte, config *Config) {
 	stream := yaml.NewDecoder(bytes.NewReader(data))
 	err := stream.Decode(&document)
 	if err == nil {
-		if stream.Decode(&yaml.Node{}) != io.EOF {
+		if !errors.Is(stream.Decode(&yaml.Node{}), io.EOF) {
 			err = errors.New("more than one document")
 		}
 	}
