@@ -84,6 +84,21 @@ func TestExamplesOfListsAreValid(t *testing.T) {
 	}
 }
 
+func TestConfigurationInTheReadmeIsValid(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(data), "```yaml\n"+header)
+	text, _, _ := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the README shows none")
+	}
+	if _, err := Read("README.md", []byte(header+text), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // leaves are the paths of a type's fields that have values of their own.
 func leaves(path string, t reflect.Type) []string {
 	if t.Kind() != reflect.Struct {

@@ -19,7 +19,7 @@ import (
 
 // discovery knows things once they are installed.
 type discovery struct {
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards what follows, up to hangs
 	installed bool
 	asked     int
 	// hangs makes Resolve take until hang is closed. That is made in the bubble, or
@@ -29,11 +29,8 @@ type discovery struct {
 }
 
 func (d *discovery) Resolve(_ context.Context, group, version, name string) (resource.Resource, error) {
-	d.mu.Lock()
-	hang := d.hang
-	d.mu.Unlock()
-	if hang != nil {
-		<-hang
+	if d.hangs {
+		<-d.hang
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
