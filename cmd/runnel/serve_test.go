@@ -85,17 +85,19 @@ func TestCheckTellsAllThatIsWrongAndStartsNothing(t *testing.T) {
 }
 
 func TestConfigurationThatIsWrongIsNotServed(t *testing.T) {
-	for name, args := range map[string][]string{
-		"wrong":       {"--config=" + write(t, "runnel.yaml", header+"insecure: true\nlisten: :0\nfoo: 1")},
-		"not there":   {"--config=nowhere.yaml", "--insecure"},
-		"without TLS": {"--listen=127.0.0.1:0"},
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		stderr string
+	}{
+		{"wrong", []string{"--config=" + write(t, "runnel.yaml", header+"insecure: true\nlisten: :0\nfoo: 1\nbar: 2")}, "\nrunnel: errors in the configuration: 2\n"},
+		{"not there", []string{"--config=nowhere.yaml", "--insecure"}, "runnel: configuration: open nowhere.yaml: no such file or directory\n"},
+		{"without TLS", []string{"--listen=127.0.0.1:0"}, "tls: TLS needs a certificate and a key; to serve plaintext to anyone, set insecure\nrunnel: errors in the configuration: 1\n"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), append([]string{"serve"}, args...), &stdout, &stderr); code != 1 {
-			t.Errorf("%s: exit code %d: %s", name, code, stderr.String())
-		}
-		if strings.Contains(stderr.String(), `"msg"`) {
-			t.Errorf("%s: something was started: %s", name, stderr.String())
+		code := execute(t.Context(), append([]string{"serve"}, tt.args...), &stdout, &stderr)
+		if code != 1 || !strings.HasSuffix(stderr.String(), tt.stderr) || strings.Contains(stderr.String(), `"msg"`) {
+			t.Errorf("%s: exit code %d: %s", tt.name, code, stderr.String())
 		}
 	}
 }

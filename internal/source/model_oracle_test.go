@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"pgregory.net/rapid"
 
+	"github.com/runnel-dev/runnel/internal/fieldpath"
 	"github.com/runnel-dev/runnel/internal/projection"
 	"github.com/runnel-dev/runnel/internal/selector"
 	"github.com/runnel-dev/runnel/internal/view"
@@ -54,7 +55,8 @@ type want struct {
 	namespace string
 	names     []string // nil for all
 	label     int      // index of labelSelectors
-	metadata  bool
+	field     int      // index of fieldSelectors
+	show      int      // index of shows
 }
 
 var labelSelectors = []struct {
@@ -68,11 +70,59 @@ var labelSelectors = []struct {
 	{"!app", func(l string) bool { return l == "" }},
 }
 
+var fieldSelectors = []struct {
+	text    string
+	matches func(o *object) bool
+}{
+	{"", func(*object) bool { return true }},
+	{"spec.n=0", func(o *object) bool { return o.spec == 0 }},
+	{"spec.n notin (0,1)", func(o *object) bool { return o.spec > 1 }},
+	{"status.n!=1,!status.x", func(o *object) bool { return o.status != 1 }},
+	{"metadata.labels.app in (a,c)", func(o *object) bool { return o.label == "a" || o.label == "c" }},
+}
+
+// shows are the projections. What of them leaves the resourceVersion out makes that
+// changes leave the object equal.
+var shows = []struct {
+	name       string
+	projection func() (projection.Projection, error)
+	json       func(o *object) string
+	bare       bool
+}{
+	{"whole", func() (projection.Projection, error) { return projection.Whole(), nil },
+		func(o *object) string { return o.whole }, false},
+	{"metadata", func() (projection.Projection, error) { return projection.MetadataOnly(), nil },
+		func(o *object) string { return o.metadata }, false},
+	{"spec.n", func() (projection.Projection, error) {
+		paths, err := pathsOf("spec.n")
+		return projection.Paths(paths), err
+	}, func(o *object) string { return o.identity + fmt.Sprintf(`},"spec":{"n":%d}}`, o.spec) }, true},
+	{"whole without status and resourceVersion", func() (projection.Projection, error) {
+		paths, err := pathsOf("status", "metadata.resourceVersion", "metadata.labels")
+		if err != nil {
+			return projection.Projection{}, err
+		}
+		return projection.Whole().Ignore(paths)
+	}, func(o *object) string { return o.identity + fmt.Sprintf(`},"spec":{"n":%d}}`, o.spec) }, true},
+}
+
+func pathsOf(texts ...string) (paths []fieldpath.Path, err error) {
+	for _, text := range texts {
+		p, err := fieldpath.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, p)
+	}
+	return paths, nil
+}
+
 func wants() *rapid.Generator[want] {
 	return rapid.Custom(func(t *rapid.T) want {
 		w := want{
-			label:    rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4}).Draw(t, "label selector"),
-			metadata: rapid.Bool().Draw(t, "metadata only"),
+			label: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4}).Draw(t, "label selector"),
+			field: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4}).Draw(t, "field selector"),
+			show:  rapid.IntRange(0, len(shows)-1).Draw(t, "projection"),
 		}
 		if rapid.IntRange(0, 5).Draw(t, "one namespace") == 0 {
 			w.namespace = namespaceOf(0)
@@ -85,13 +135,13 @@ func wants() *rapid.Generator[want] {
 }
 
 func (w want) open(s *Source) (*view.View, func(), error) {
-	sel, err := selectorOf(w.namespace, w.names, labelSelectors[w.label].text)
+	sel, err := selectorOf(w.namespace, w.names, labelSelectors[w.label].text, fieldSelectors[w.field].text)
 	if err != nil {
 		return nil, nil, err
 	}
-	proj := projection.Whole()
-	if w.metadata {
-		proj = projection.MetadataOnly()
+	proj, err := shows[w.show].projection()
+	if err != nil {
+		return nil, nil, err
 	}
 	return s.View(sel, proj)
 }
@@ -112,23 +162,25 @@ func (w want) keys() (n int) {
 	return n
 }
 
-func selectorOf(namespace string, names []string, labels string) (*selector.Selector, error) {
+func selectorOf(namespace string, names []string, labels, fields string) (*selector.Selector, error) {
 	requirements, err := selector.ParseLabels(labels)
 	if err != nil {
 		return nil, err
 	}
-	return selector.New(namespace, names, requirements, nil), nil
+	fieldRequirements, err := selector.ParseFields(fields, "example.com", "things")
+	if err != nil {
+		return nil, err
+	}
+	return selector.New(namespace, names, requirements, fieldRequirements), nil
 }
 
 // of is the JSON that shows the object to this subscriber, or "".
 func (w want) of(o *object) string {
 	switch {
-	case o == nil, !w.mayHold(o.key), !labelSelectors[w.label].matches(o.label):
+	case o == nil, !w.mayHold(o.key), !labelSelectors[w.label].matches(o.label), !fieldSelectors[w.field].matches(o):
 		return ""
-	case w.metadata:
-		return o.metadata
 	}
-	return o.whole
+	return shows[w.show].json(o)
 }
 
 // holds tells whether the object with the UID is shown in the state.
@@ -223,5 +275,5 @@ func digestOf(held map[int]heldObject) view.Digest {
 }
 
 func (w want) String() string {
-	return fmt.Sprintf("namespace %q names %v labels %q metadata %v", w.namespace, w.names, labelSelectors[w.label].text, w.metadata)
+	return fmt.Sprintf("namespace %q names %v labels %q fields %q, shown %s", w.namespace, w.names, labelSelectors[w.label].text, fieldSelectors[w.field].text, shows[w.show].name)
 }

@@ -25,8 +25,9 @@ type object struct {
 	label           string // of key "app"; empty for none
 	spec, status    int
 
-	// whole and metadata are the JSON that subscribers must get.
-	whole, metadata string
+	// whole and metadata are the JSON that subscribers must get; identity is the
+	// beginning of both, without an end.
+	whole, metadata, identity string
 }
 
 func namespaceOf(key int) string { return "n" + strconv.Itoa(key/worldNames) }
@@ -111,11 +112,12 @@ func (w *world) append(c write) {
 
 func (w *world) render(o *object) {
 	o.metadata = `{"apiVersion":"example.com/v1","kind":"Thing","metadata":` + w.metadataOf(o, "") + `}`
+	o.identity = `{"apiVersion":"example.com/v1","kind":"Thing","metadata":` + identityOf(o)
 	o.whole = strings.TrimSuffix(o.metadata, "}") + w.restOf(o) + `}`
 }
 
 func (w *world) metadataOf(o *object, extra string) string {
-	s := fmt.Sprintf(`{"name":%q,"namespace":%q,"uid":%q`, nameOf(o.key), namespaceOf(o.key), o.uid)
+	s := identityOf(o)
 	if !w.bare {
 		s += fmt.Sprintf(`,"resourceVersion":"%d"`, o.resourceVersion)
 	}
@@ -123,6 +125,10 @@ func (w *world) metadataOf(o *object, extra string) string {
 		s += fmt.Sprintf(`,"labels":{"app":%q}`, o.label)
 	}
 	return s + extra + "}"
+}
+
+func identityOf(o *object) string {
+	return fmt.Sprintf(`{"name":%q,"namespace":%q,"uid":%q`, nameOf(o.key), namespaceOf(o.key), o.uid)
 }
 
 func (w *world) restOf(o *object) string {

@@ -13,7 +13,7 @@ func TestEqualSubscriptionsShareAViewUntilTheLastIsReleased(t *testing.T) {
 	s.Mark("1")
 	open := func(text string, p projection.Projection) (*view.View, func()) {
 		t.Helper()
-		sel, err := selectorOf("ns", nil, text)
+		sel, err := selectorOf("ns", nil, text, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -229,3 +229,26 @@ func TestShortLivedSubscribersLeaveNothing(t *testing.T) {
 		}
 	})
 }
+
+// C75: five hundred heartbeats are no event, and the position goes on.
+func TestIgnoredHeartbeatsStillMoveTheBookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, pods)
+		src := c.source(pods)
+		for i := range 500 {
+			src.Upsert(c.podOn(fmt.Sprintf("p%d", i), i+1, "n1", "1"))
+		}
+		src.Mark("500")
+		req := request(&runnelv1.ResourceSubscription{Resource: "pods", IgnorePaths: []string{
+			"metadata.resourceVersion", "metadata.annotations['leader']", "status.conditions[*].lastHeartbeatTime"}})
+		req.BookmarkInterval = durationpb.New(time.Second)
+		s := subscribe(t, serve(t, Config{Resolver: c, Sources: c}), req)
+		s.skipTo("synced")
+		for i := range 500 {
+			src.Upsert(c.podOn(fmt.Sprintf("p%d", i), 501+i, "n1", "2"))
+		}
+		s.want("0: bookmark 500 @1000")
+		src.Upsert(c.podOn("p7", 1001, "n2", "3"))
+		s.want("0: MODIFIED(p7 p7@1001)")
+	})
+}
