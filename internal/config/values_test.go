@@ -16,7 +16,7 @@ func TestValuesAreReadAndWritten(t *testing.T) {
 	}{
 		{new(Bytes), "16Mi", Bytes(16 << 20), "16Mi"},
 		{new(Bytes), "65536", Bytes(65536), "64Ki"},
-		{new(Bytes), "1000", Bytes(1000), "1000"},
+		{new(Bytes), "1000", Bytes(1000), "1k"},
 		{new(Bytes), "2k", Bytes(2000), "2000"},
 		{new(Bytes), "1.5Ki", Bytes(1536), "1536"},
 		{new(Bytes), "0", Bytes(0), "0"},
