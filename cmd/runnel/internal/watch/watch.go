@@ -65,7 +65,7 @@ const examples = `  # All Pods, and what happens to them, from a server on this 
   runnel watch pods -o jsonpath='{.metadata.name} {.spec.nodeName}'
 
   # For a minute, with the token of a service account, metadata only.
-  runnel watch secrets --projection metadata --token-file token --for 1m`
+  runnel watch serviceaccounts --projection metadata --token-file token --for 1m`
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
