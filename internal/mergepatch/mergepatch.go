@@ -12,35 +12,43 @@ import (
 
 // Diff returns the patch that makes one object into another, both valid JSON. The
 // result of applying it is equal to the other as JSON; its members may stand in
-// another order. ok is false where no patch can say the difference: a merge patch
-// cannot set a member to null.
+// another order. ok is false where no patch can say the difference, for a merge patch
+// cannot set a member to null, and where the patch would not be shorter than the
+// object that it makes.
 func Diff(from, to []byte) (patch []byte, ok bool) {
-	return diff(nil, from, to)
+	patch, ok = differ{len(to)}.diff(nil, from, to)
+	return patch, ok && len(patch) < len(to)
 }
 
+// differ gives up where a patch is as long as the limit.
+type differ struct{ limit int }
+
 // diff appends the patch between two objects to dst.
-func diff(dst, from, to []byte) (patch []byte, ok bool) {
-	var old []rawjson.Member
+func (d differ) diff(dst, from, to []byte) (patch []byte, ok bool) {
+	var old members
 	for m := range rawjson.Members(from) {
-		old = append(old, m)
+		old.list = append(old.list, m)
 	}
-	found := make([]bool, len(old))
+	found := make([]bool, len(old.list))
 	dst = append(dst, '{')
 	begin, next := len(dst), 0
 	for m := range rawjson.Members(to) {
-		i := find(old, next, m)
+		if len(dst) >= d.limit {
+			return nil, false
+		}
+		i := old.find(next, m)
 		if i >= 0 {
 			found[i] = true
 			next = i + 1
-			if bytes.Equal(old[i].Value, m.Value) {
+			if bytes.Equal(old.list[i].Value, m.Value) {
 				continue
 			}
 		}
 		mark := len(dst)
 		dst = appendName(dst, m.Quoted, len(dst) > begin)
-		if i >= 0 && isObject(old[i].Value) && isObject(m.Value) {
+		if i >= 0 && isObject(old.list[i].Value) && isObject(m.Value) {
 			value := len(dst)
-			if dst, ok = diff(dst, old[i].Value, m.Value); !ok {
+			if dst, ok = d.diff(dst, old.list[i].Value, m.Value); !ok {
 				return nil, false
 			}
 			if len(dst)-value == len("{}") { // equal but for order or white space
@@ -53,7 +61,7 @@ func diff(dst, from, to []byte) (patch []byte, ok bool) {
 		}
 		dst = append(dst, m.Value...)
 	}
-	for i, m := range old {
+	for i, m := range old.list {
 		if !found[i] {
 			dst = append(appendName(dst, m.Quoted, len(dst) > begin), "null"...)
 		}
@@ -61,15 +69,28 @@ func diff(dst, from, to []byte) (patch []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
+// members are those of an object, to be found by name.
+type members struct {
+	list []rawjson.Member
+	// byName is made when it is first needed.
+	byName map[string]int
+}
+
 // find returns the index of the member of that name, or -1. The API server writes
-// members in one order, so it is the next one as a rule, or soon after.
-func find(members []rawjson.Member, next int, m rawjson.Member) int {
+// members in one order, so it is the next one as a rule.
+func (ms *members) find(next int, m rawjson.Member) int {
 	name := m.Name()
-	for n := range members {
-		i := (next + n) % len(members)
-		if bytes.Equal(members[i].Name(), name) {
-			return i
+	if next < len(ms.list) && bytes.Equal(ms.list[next].Name(), name) {
+		return next
+	}
+	if ms.byName == nil {
+		ms.byName = make(map[string]int, len(ms.list))
+		for i, m := range ms.list {
+			ms.byName[string(m.Name())] = i
 		}
+	}
+	if i, ok := ms.byName[string(name)]; ok {
+		return i
 	}
 	return -1
 }

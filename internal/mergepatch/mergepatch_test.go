@@ -3,6 +3,7 @@ package mergepatch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,38 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patchOf is the patch, however long it is.
+func patchOf(from, to []byte) (patch []byte, ok bool) { return differ{1 << 20}.diff(nil, from, to) }
+
+func TestPatchThatIsNoShorterIsNone(t *testing.T) {
+	from, to := []byte(`{"a":{"b":1},"c":1}`), []byte(`{"a":{"b":2},"c":1}`)
+	if patch, ok := Diff(from, to); !ok || string(patch) != `{"a":{"b":2}}` {
+		t.Errorf("patch is %s, %v", patch, ok)
+	}
+	if patch, ok := Diff([]byte(`{"a":1,"b":1}`), []byte(`{"a":2,"b":2}`)); ok {
+		t.Errorf("patch is %s", patch)
+	}
+}
+
+// An object of which every name is another one costs a look-up per name.
+func TestManyNamesAreLookedUp(t *testing.T) {
+	object := func(prefix string) []byte {
+		var b bytes.Buffer
+		for i := range 20_000 {
+			fmt.Fprintf(&b, `,"%s%d":1`, prefix, i)
+		}
+		return append(append([]byte{'{'}, b.Bytes()[1:]...), '}')
+	}
+	from, to := object("a"), object("b")
+	if testing.AllocsPerRun(1, func() { patchOf(from, to) }) > 50_000 {
+		t.Error("names are looked for again and again")
+	}
+	reversed := []byte(`{"c":1,"b":1,"a":1}`)
+	if patch, ok := patchOf([]byte(`{"a":1,"b":1,"c":1,"d":1}`), reversed); !ok || string(patch) != `{"d":null}` {
+		t.Errorf("patch is %s, %v", patch, ok)
+	}
+}
 
 func TestPatchesSayTheDifference(t *testing.T) {
 	for _, tt := range []struct{ from, to, want string }{
@@ -27,7 +60,7 @@ func TestPatchesSayTheDifference(t *testing.T) {
 		{`{"a":null}`, `{}`, `{"a":null}`},
 		{`{}`, `{"\"":"\u2028"}`, `{"\"":"\u2028"}`},
 	} {
-		got, ok := Diff([]byte(tt.from), []byte(tt.to))
+		got, ok := patchOf([]byte(tt.from), []byte(tt.to))
 		if !ok || string(got) != tt.want {
 			t.Errorf("%s to %s is %s, %v; want %s", tt.from, tt.to, got, ok, tt.want)
 		}
@@ -42,7 +75,7 @@ func TestNoPatchCanSetNull(t *testing.T) {
 		{`{"a":1}`, `{"a":{"b":{"c":null}}}`},
 		{`{"a":{"b":1}}`, `{"a":{"b":null}}`},
 	} {
-		if got, ok := Diff([]byte(tt.from), []byte(tt.to)); ok {
+		if got, ok := patchOf([]byte(tt.from), []byte(tt.to)); ok {
 			t.Errorf("%s to %s is %s", tt.from, tt.to, got)
 		}
 	}
@@ -88,7 +121,7 @@ func TestAppliedPatchYieldsTheObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		patch, ok := Diff(from, to)
+		patch, ok := patchOf(from, to)
 		if !ok {
 			if !bytes.Contains(to, []byte("null")) {
 				t.Fatalf("no patch from %s to %s", from, to)

@@ -53,11 +53,15 @@ func (d *Decoder) Decode(data []byte) (*Record, error) {
 		rest []byte
 		meta metadata
 		seen bool
+		// Items of lists may have none.
+		apiVersion, kind []byte
 	)
 	err := obj.members(func(name, value []byte) error {
 		switch string(name) {
 		case `"apiVersion"`:
+			apiVersion = value
 		case `"kind"`:
+			kind = value
 			if string(value) == `"Status"` && d.kind != "Status" {
 				return decodeStatus(data)
 			}
@@ -75,9 +79,14 @@ func (d *Decoder) Decode(data []byte) (*Record, error) {
 	case !seen:
 		return nil, fmt.Errorf("decode %s: %w", d.kind, errNoMetadata)
 	}
+	prefix := d.prefix
+	if kind != nil && apiVersion != nil {
+		// A CRD that was installed anew may have another kind than ours.
+		prefix = `{"apiVersion":` + string(apiVersion) + `,"kind":` + string(kind)
+	}
 	const field = `,"metadata":`
-	raw := make([]byte, 0, len(d.prefix)+len(field)+len(meta.json)+len(rest)+1)
-	raw = append(raw, d.prefix...)
+	raw := make([]byte, 0, len(prefix)+len(field)+len(meta.json)+len(rest)+1)
+	raw = append(raw, prefix...)
 	raw = append(raw, field...)
 	raw = append(raw, meta.json...)
 	r := meta.record()

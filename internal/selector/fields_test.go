@@ -13,7 +13,7 @@ func parseFields(t testing.TB, text, resource string) *Selector {
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	return New("", nil, nil, fields)
+	return NewCriteria(nil, nil, fields).In("")
 }
 
 func TestFieldSelectorsCompareTextOfScalars(t *testing.T) {
@@ -101,7 +101,7 @@ func TestFieldSelectorsThatMeanTheSameHaveOneKey(t *testing.T) {
 			}
 		}
 	}
-	keys := map[string]string{}
+	keys := map[Key]string{}
 	for _, text := range []string{"", "a", "!a", "a=", "a=b", "a!=b", "a in (b,c)", "a notin (b,c)", `a=b\,c`, "a.b", "a['b.c']", "a.b.c"} {
 		key := parseFields(t, text, "things").Key()
 		if other, taken := keys[key]; taken {

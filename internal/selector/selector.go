@@ -1,110 +1,89 @@
 // Package selector decides which objects a view holds.
 //
-// A Selector is canonical: two that are written differently but select alike by
-// the rules below have one Key, and so share a view. It is immutable and safe for
-// concurrent use. Subscribers' requests make selectors; sources ask Matches for
-// every change, from the informer's handler.
+// A Criteria is canonical: two that are written differently but select alike by the
+// rules below have one Key, and so share views. In a namespace, or in all, it is a
+// Selector. Both are immutable and safe for concurrent use. Subscribers' requests
+// make selectors; sources ask Matches for every change, from the informer's
+// handler, so whoever makes one bounds the number of its requirements.
+//
+// labels.go and fields.go are the two kinds of requirements, computed.go what the
+// API server adds to fields.
 package selector
 
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/runnel-dev/runnel/internal/record"
 )
 
+// Criteria selects objects of one resource by everything but the namespace.
+type Criteria struct {
+	names  []string
+	labels []labelRequirement
+	fields Fields
+	key    string
+}
+
+// NewCriteria returns the criteria that objects meet which have one of the names
+// (none for all), labels that meet the requirements, and such fields.
+func NewCriteria(names []string, requirements labels.Requirements, fields Fields) *Criteria {
+	c := &Criteria{names: slices.Compact(slices.Sorted(slices.Values(names)))}
+	var key []byte
+	for _, name := range c.names {
+		key = append(strconv.AppendQuote(key, name), ',')
+	}
+	var labelsForm, fieldsForm string
+	c.labels, labelsForm = canonicalLabels(requirements)
+	c.fields, fieldsForm = canonicalFields(fields)
+	c.key = string(key) + ";" + labelsForm + ";" + fieldsForm
+	return c
+}
+
+// In returns the selector of what meets the criteria in the namespace, or in all
+// for "". It shares the criteria's memory.
+func (c *Criteria) In(namespace string) *Selector { return &Selector{namespace, c} }
+
+// Key is the canonical form, equal for equal criteria.
+func (c *Criteria) Key() string { return c.key }
+
 // Selector selects objects of one resource, in one namespace or in all.
 type Selector struct {
 	namespace string
-	names     []string
-	labels    labels.Selector
-	fields    Fields
-	key       string
+	criteria  *Criteria
 }
 
-// New returns the selector for the objects in the namespace ("" for all) that
-// have one of the names (none for all), labels that meet the requirements, and
-// such fields.
-func New(namespace string, names []string, requirements labels.Requirements, fields Fields) *Selector {
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	s := &Selector{namespace: namespace, names: names}
-	key := strconv.AppendQuote(nil, namespace)
-	for _, name := range names {
-		key = strconv.AppendQuote(append(key, ','), name)
-	}
-	var labelsForm, fieldsForm string
-	s.labels, labelsForm = canonical(requirements)
-	s.fields, fieldsForm = canonicalFields(fields)
-	s.key = string(key) + ";" + labelsForm + ";" + fieldsForm
-	return s
-}
+// Key is equal for equal selectors. It is comparable, and shares their memory.
+type Key struct{ namespace, criteria string }
 
-// Matches tells whether the selector selects the object.
-func (s *Selector) Matches(r *record.Record) bool {
-	if s.namespace != "" && s.namespace != r.Namespace {
-		return false
-	}
-	if len(s.names) > 0 {
-		if _, ok := slices.BinarySearch(s.names, r.Name); !ok {
-			return false
-		}
-	}
-	if !s.labels.Matches(r.Labels) {
-		return false
-	}
-	for i := range s.fields {
-		if !s.fields[i].matches(r.Raw) {
-			return false
-		}
-	}
-	return true
-}
+// Key is the canonical form.
+func (s *Selector) Key() Key { return Key{s.namespace, s.criteria.key} }
 
 // Namespace is the one namespace that the selector is limited to, or "".
 func (s *Selector) Namespace() string { return s.namespace }
 
-// Key is the canonical form, equal for equal selectors.
-func (s *Selector) Key() string { return s.key }
-
-// ParseLabels reads a Kubernetes label selector. The error names the offending
-// part.
-func ParseLabels(text string) (labels.Requirements, error) {
-	return labels.ParseToRequirements(text)
-}
-
-// canonical brings requirements that mean the same into one form: "a in (b)",
-// "a==b" and "a=b" become the last, "a notin (b)" becomes "a!=b", and
-// the order and number of repetitions do not matter.
-func canonical(requirements labels.Requirements) (labels.Selector, string) {
-	forms := make([]string, 0, len(requirements))
-	byForm := make(map[string]labels.Requirement, len(requirements))
-	for _, r := range requirements {
-		if values := r.ValuesUnsorted(); len(values) == 1 {
-			op := r.Operator()
-			switch op {
-			case selection.In, selection.DoubleEquals:
-				op = selection.Equals
-			case selection.NotIn:
-				op = selection.NotEquals
-			}
-			if c, err := labels.NewRequirement(r.Key(), op, values); err == nil {
-				r = *c
-			}
-		}
-		form := r.String()
-		if _, dup := byForm[form]; !dup {
-			byForm[form] = r
-			forms = append(forms, form)
+// Matches tells whether the selector selects the object.
+func (s *Selector) Matches(r *record.Record) bool {
+	c := s.criteria
+	if s.namespace != "" && s.namespace != r.Namespace {
+		return false
+	}
+	if len(c.names) > 0 {
+		if _, ok := slices.BinarySearch(c.names, r.Name); !ok {
+			return false
 		}
 	}
-	slices.Sort(forms)
-	s := labels.NewSelector()
-	for _, form := range forms {
-		s = s.Add(byForm[form])
+	for i := range c.labels {
+		if !c.labels[i].matches(r.Labels) {
+			return false
+		}
 	}
-	return s, strings.Join(forms, ",")
+	for i := range c.fields {
+		if !c.fields[i].matches(r.Raw) {
+			return false
+		}
+	}
+	return true
 }

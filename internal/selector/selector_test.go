@@ -17,7 +17,7 @@ func parse(t *testing.T, namespace string, names []string, text string) *Selecto
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(namespace, names, requirements, nil)
+	return NewCriteria(names, requirements, nil).In(namespace)
 }
 
 func TestLabelSelectorsMatchAsKubernetesDoes(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSelectorsThatMeanTheSameHaveOneKey(t *testing.T) {
 		{parse(t, "", nil, "a in (b,c),d"), parse(t, "", nil, "d,a in (c,b)"), parse(t, "", nil, "d,a in (c,b,c)")},
 		{parse(t, "", nil, "a="), parse(t, "", nil, "a in ()")},
 		{parse(t, "n", []string{"x", "y"}, ""), parse(t, "n", []string{"y", "x", "y"}, "")},
-		{parse(t, "", nil, ""), New("", []string{}, nil, nil)},
+		{parse(t, "", nil, ""), NewCriteria([]string{}, nil, nil).In("")},
 	} {
 		for _, s := range same[1:] {
 			if s.Key() != same[0].Key() {
@@ -93,15 +93,15 @@ func TestOrderOfRequirementsDoesNotMatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := New("", nil, requirements, nil).Key()
+	key := NewCriteria(nil, requirements, nil).In("").Key()
 	slices.Reverse(requirements)
-	if again := New("", nil, requirements, nil).Key(); again != key {
+	if again := NewCriteria(nil, requirements, nil).In("").Key(); again != key {
 		t.Errorf("%q and %q", key, again)
 	}
 }
 
 func TestSelectorsThatMeanOtherThingsHaveOtherKeys(t *testing.T) {
-	keys := map[string]int{}
+	keys := map[Key]int{}
 	for i, s := range []*Selector{
 		parse(t, "", nil, ""), parse(t, "n", nil, ""), parse(t, "", []string{"n"}, ""), parse(t, "", []string{"n", "m"}, ""),
 		parse(t, "", []string{"m,n"}, ""), parse(t, `n","m`, nil, ""), parse(t, "", nil, "n"), parse(t, "", nil, "!n"),
@@ -133,8 +133,8 @@ func FuzzParseLabels(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := New("", nil, requirements, nil)
-		if again := New("", nil, requirements, nil); again.Key() != s.Key() {
+		s := NewCriteria(nil, requirements, nil).In("")
+		if again := NewCriteria(nil, requirements, nil).In(""); again.Key() != s.Key() {
 			t.Errorf("keys %q and %q", s.Key(), again.Key())
 		}
 		for _, labels := range []record.Labels{nil, {{Key: key, Value: value}}} {

@@ -171,7 +171,7 @@ func selectorOf(namespace string, names []string, labels, fields string) (*selec
 	if err != nil {
 		return nil, err
 	}
-	return selector.New(namespace, names, requirements, fieldRequirements), nil
+	return selector.NewCriteria(names, requirements, fieldRequirements).In(namespace), nil
 }
 
 // of is the JSON that shows the object to this subscriber, or "".

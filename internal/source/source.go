@@ -50,7 +50,7 @@ type Source struct {
 	mu sync.Mutex // guards all below
 	// objects holds the newest records by namespace and key.
 	objects map[string]map[string]*record.Record
-	views   map[string]*sharedView
+	views   map[viewKey]*sharedView
 	// byNamespace finds the views that a change may touch: those of its
 	// namespace, and those of all namespaces under "".
 	byNamespace map[string]map[*sharedView]struct{}
@@ -74,9 +74,15 @@ type State struct {
 // Ready tells whether there is data, current or not.
 func (s State) Ready() bool { return !s.AsOf.IsZero() }
 
+// viewKey is equal for equal views of a source.
+type viewKey struct {
+	projection string
+	selector   selector.Key
+}
+
 type sharedView struct {
 	*view.View
-	key       string
+	key       viewKey
 	namespace string
 	users     int
 }
@@ -87,7 +93,7 @@ func New(res resource.Resource, limits view.Limits) *Source {
 		resource:    res,
 		limits:      limits,
 		objects:     map[string]map[string]*record.Record{},
-		views:       map[string]*sharedView{},
+		views:       map[viewKey]*sharedView{},
 		byNamespace: map[string]map[*sharedView]struct{}{},
 		waiting:     map[chan<- struct{}]struct{}{},
 	}
@@ -131,7 +137,7 @@ func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *vi
 	if !s.State().Ready() {
 		return nil, nil, ErrNotSynced
 	}
-	key := proj.Key() + ";" + sel.Key()
+	key := viewKey{proj.Key(), sel.Key()}
 	shared, ok := s.views[key]
 	if !ok {
 		shared = &sharedView{

@@ -26,31 +26,28 @@ type selection struct {
 	field                    string
 	group, version, resource string
 	namespaces               []string
-	names                    []string
-	labels                   labels.Requirements
-	fields                   selector.Fields
+	criteria                 *selector.Criteria
 	projection               projection.Projection
 }
 
 // selectors returns one selector for each namespace, or one for all.
 func (s *selection) selectors() []*selector.Selector {
 	if len(s.namespaces) == 0 {
-		return []*selector.Selector{selector.New("", s.names, s.labels, s.fields)}
+		return []*selector.Selector{s.criteria.In("")}
 	}
 	all := make([]*selector.Selector, len(s.namespaces))
 	for i, namespace := range s.namespaces {
-		all[i] = selector.New(namespace, s.names, s.labels, s.fields)
+		all[i] = s.criteria.In(namespace)
 	}
 	return all
 }
 
-// key is equal for selections that select and show the same of one resource.
-func (s *selection) key() string {
-	keys := []string{s.projection.Key()}
-	for _, sel := range s.selectors() {
-		keys = append(keys, sel.Key())
-	}
-	return strings.Join(keys, "\n")
+// viewKey is equal for selections that select and show the same of one resource.
+type viewKey struct{ resource, namespaces, criteria, projection string }
+
+func (s *selection) viewKey(resource string) viewKey {
+	// No namespace's name holds a comma.
+	return viewKey{resource, strings.Join(s.namespaces, ","), s.criteria.Key(), s.projection.Key()}
 }
 
 // parse checks a request and reports everything that is wrong with it at once.
@@ -114,29 +111,37 @@ func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) select
 			p.check(field+".namespaces", validation.IsDNS1123Label(namespace))
 		}
 	}
+	var names []string
 	if p.within(field+".names", len(r.GetNames()), p.limits.Names, "names") {
-		s.names = sorted(r.GetNames())
-		for _, name := range s.names {
+		names = r.GetNames()
+		for _, name := range names {
 			if name == "" {
 				p.reject(field+".names", errors.New("a name must not be empty"))
 			}
 			p.check(field+".names", content.IsPathSegmentName(name))
 		}
 	}
+	var requirements labels.Requirements
 	if p.within(field+".label_selector", len(r.GetLabelSelector()), p.limits.SelectorBytes, "bytes") {
-		requirements, err := selector.ParseLabels(r.GetLabelSelector())
+		parsed, err := selector.ParseLabels(r.GetLabelSelector())
 		if err != nil {
 			p.reject(field+".label_selector", err)
 		}
-		s.labels = requirements
+		if p.within(field+".label_selector", len(parsed), p.limits.Requirements, "requirements") {
+			requirements = parsed
+		}
 	}
+	var fields selector.Fields
 	if p.within(field+".field_selector", len(r.GetFieldSelector()), p.limits.SelectorBytes, "bytes") {
-		fields, err := selector.ParseFields(r.GetFieldSelector(), s.group, s.resource)
+		parsed, err := selector.ParseFields(r.GetFieldSelector(), s.group, s.resource)
 		if err != nil {
 			p.reject(field+".field_selector", err)
 		}
-		s.fields = fields
+		if p.within(field+".field_selector", len(parsed), p.limits.Requirements, "requirements") {
+			fields = parsed
+		}
 	}
+	s.criteria = selector.NewCriteria(names, requirements, fields)
 	s.projection = p.projection(field, r)
 	p.unserved(field+".expression", r.GetExpression() != "")
 	p.unserved(field+".resume_token", len(r.GetResumeToken()) > 0)

@@ -36,7 +36,7 @@ type stream struct {
 // open resolves the resources. It fails if the request is wrong, if no resource
 // can be served or, with fail_fast, if any cannot (D11).
 func (s *stream) open(ctx context.Context, selections []selection) error {
-	seen := map[string]string{}
+	seen := map[viewKey]string{}
 	var lastErr error
 	for i, sel := range selections {
 		sub := &subscription{selection: sel, index: i, told: runnelv1.SourceState_SOURCE_STATE_SYNCED}
@@ -52,7 +52,7 @@ func (s *stream) open(ctx context.Context, selections []selection) error {
 			s.unresolved++
 			lastErr = err
 		}
-		key := name + "\n" + sel.key()
+		key := sel.viewKey(name)
 		if first, dup := seen[key]; dup {
 			return status.Invalid([]status.Violation{{Field: sel.field, Err: fmt.Errorf("the same view as %s", first)}})
 		}

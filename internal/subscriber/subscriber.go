@@ -58,6 +58,10 @@ type Limits struct {
 	Namespaces, Names int
 	// SelectorBytes is the longest selector.
 	SelectorBytes int
+	// Requirements is the largest number of requirements in a selector. Each is
+	// looked at for every change, in the informer's handler; the number of values in
+	// one does not matter.
+	Requirements int
 	// Paths is the largest number of paths in a projection.
 	Paths int
 	// FrameBytes is the size beyond which a batch is split in frames.
@@ -78,6 +82,7 @@ func DefaultLimits() Limits {
 		Namespaces:    1000,      // each is a view of its own
 		Names:         10_000,    // all Secrets of a busy node, ten times
 		SelectorBytes: 256 << 10, // a set of 2,000 values of any length
+		Requirements:  100,       // more than people write
 		Paths:         1000,      // more than an object has members
 		FrameBytes:    256 << 10, // clients accept 4 MiB by default
 		Bookmark:      30 * time.Second,
@@ -93,6 +98,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Namespaces, d.Namespaces)
 	orDefault(&l.Names, d.Names)
 	orDefault(&l.SelectorBytes, d.SelectorBytes)
+	orDefault(&l.Requirements, d.Requirements)
 	orDefault(&l.Paths, d.Paths)
 	orDefault(&l.FrameBytes, d.FrameBytes)
 	orDefault(&l.Bookmark, d.Bookmark)

@@ -110,7 +110,7 @@ func (v *View) modifyLocked(s *slot, r *record.Record) {
 	s.previous, s.position = s.position, p
 	s.base, s.patch = s.version, wire.Event{}
 	if v.patching > 0 {
-		if patch, ok := mergepatch.Diff(s.object.JSON(), json); ok && len(patch) < len(json) {
+		if patch, ok := mergepatch.Diff(s.object.JSON(), json); ok {
 			s.patch = wire.NewPatch(identity(r), version, s.base, patch)
 		}
 	}

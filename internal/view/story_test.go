@@ -37,7 +37,7 @@ func newStory(t *testing.T, limits Limits, projection projection.Projection, obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.View = New(Config{Selector: selector.New("", nil, requirements, nil), Projection: projection, Limits: limits},
+	s.View = New(Config{Selector: selector.NewCriteria(nil, requirements, nil).In(""), Projection: projection, Limits: limits},
 		func(yield func(*record.Record) bool) {
 			for _, text := range objects {
 				if !yield(s.objects[strings.Fields(text)[0]]) {
