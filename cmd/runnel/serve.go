@@ -161,6 +161,9 @@ func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	rules.ExplicitPath = kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
+		if kubeconfig == "" {
+			return nil, fmt.Errorf("no API server; name its kubeconfig by --kubeconfig or $KUBECONFIG: %w", err)
+		}
 		return nil, fmt.Errorf("no API server: %w", err)
 	}
 	return cfg, nil

@@ -134,6 +134,9 @@ type Limits struct {
 	Names      int `json:"names"`
 	// SelectorBytes is the longest selector.
 	SelectorBytes Bytes `json:"selectorBytes"`
+	// Requirements is the largest number of requirements in a selector, however many
+	// values each has.
+	Requirements int `json:"requirements"`
 	// Paths is the largest number of paths in a projection, or to ignore.
 	Paths int `json:"paths"`
 	// FrameBytes is the size beyond which a batch is split.
@@ -154,6 +157,7 @@ func (l Limits) Subscriber() subscriber.Limits {
 		Namespaces:    l.Namespaces,
 		Names:         l.Names,
 		SelectorBytes: int(l.SelectorBytes),
+		Requirements:  l.Requirements,
 		Paths:         l.Paths,
 		FrameBytes:    int(l.FrameBytes),
 		Bookmark:      time.Duration(l.Bookmark),
@@ -201,6 +205,7 @@ func Default() Config {
 			Namespaces:    limits.Namespaces,
 			Names:         limits.Names,
 			SelectorBytes: Bytes(limits.SelectorBytes),
+			Requirements:  limits.Requirements,
 			Paths:         limits.Paths,
 			FrameBytes:    Bytes(limits.FrameBytes),
 			Bookmark:      Duration(limits.Bookmark),

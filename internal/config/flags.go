@@ -65,6 +65,7 @@ var flags = []flag{
 	{"limit-namespaces", "limits.namespaces", "most namespaces per resource of a request", func(c *Config) any { return &c.Limits.Namespaces }},
 	{"limit-names", "limits.names", "most names per resource of a request", func(c *Config) any { return &c.Limits.Names }},
 	{"limit-selector-bytes", "limits.selectorBytes", "longest selector", func(c *Config) any { return &c.Limits.SelectorBytes }},
+	{"limit-requirements", "limits.requirements", "most requirements in a selector", func(c *Config) any { return &c.Limits.Requirements }},
 	{"limit-paths", "limits.paths", "most paths in a projection, or to ignore", func(c *Config) any { return &c.Limits.Paths }},
 	{"limit-frame-bytes", "limits.frameBytes", "size beyond which a batch is split", func(c *Config) any { return &c.Limits.FrameBytes }},
 	{"limit-bookmark", "limits.bookmark", "time between bookmarks where a request does not say", func(c *Config) any { return &c.Limits.Bookmark }},

@@ -44,7 +44,7 @@ allowedResources:
   resources: ["*", secrets]
 - group: apps
   resources: [deployments]
-limits: {requestBytes: 1Mi, resources: 2, namespaces: 3, names: 4, selectorBytes: 500, paths: 5, frameBytes: 1.5Ki,
+limits: {requestBytes: 1Mi, resources: 2, namespaces: 3, names: 4, selectorBytes: 500, requirements: 12, paths: 5, frameBytes: 1.5Ki,
   bookmark: 6s, minBookmark: 500ms, retry: 7s}
 views: {batchBytes: 8k, liveBytes: "9", ring: 10, endedStays: 11}
 `)
@@ -62,7 +62,7 @@ views: {batchBytes: 8k, liveBytes: "9", ring: 10, endedStays: 11}
 			{"apps", "v1", "deployments", "app in (a,b)", ""},
 		}},
 		AllowedResources: []AllowedResources{{"", []string{"*", "secrets"}}, {"apps", []string{"deployments"}}},
-		Limits: Limits{1 << 20, 2, 3, 4, 500, 5, 1536,
+		Limits: Limits{1 << 20, 2, 3, 4, 500, 12, 5, 1536,
 			Duration(6 * time.Second), Duration(500 * time.Millisecond), Duration(7 * time.Second)},
 		Views: Views{8000, 9, 10, 11},
 	}

@@ -185,6 +185,7 @@ func (v *validator) limits(l *Limits) {
 	positive(v, "limits.namespaces", l.Namespaces)
 	positive(v, "limits.names", l.Names)
 	positive(v, "limits.selectorBytes", l.SelectorBytes)
+	positive(v, "limits.requirements", l.Requirements)
 	positive(v, "limits.paths", l.Paths)
 	sized(v, "limits.frameBytes", l.FrameBytes, maxFrameBytes)
 	positive(v, "limits.bookmark", l.Bookmark)

@@ -19,6 +19,10 @@ import (
 // Decoder turns the JSON of one resource into records. It is safe for concurrent
 // use.
 type Decoder struct {
+	// OnInvalidUTF8, if not nil, is told of each object in which invalid bytes were
+	// replaced, and how many there have been. It is set before the first use.
+	OnInvalidUTF8 func(objects uint64)
+
 	prefix string
 	kind   string
 
@@ -31,9 +35,6 @@ func NewDecoder(gvk schema.GroupVersionKind) *Decoder {
 	return &Decoder{prefix: typeMeta(gvk), kind: gvk.Kind}
 }
 
-// InvalidUTF8 counts the objects in which invalid bytes were replaced by U+FFFD.
-func (d *Decoder) InvalidUTF8() uint64 { return d.invalidUTF8.Load() }
-
 // StatusError is an API server's Status in the place of an object.
 type StatusError struct{ Status *metav1.Status }
 
@@ -45,7 +46,9 @@ var errNoMetadata = errors.New("object has no metadata")
 // *StatusError. Bookmarks decode as records without a name.
 func (d *Decoder) Decode(data []byte) (*Record, error) {
 	if !utf8.Valid(data) {
-		d.invalidUTF8.Add(1)
+		if n := d.invalidUTF8.Add(1); d.OnInvalidUTF8 != nil {
+			d.OnInvalidUTF8(n)
+		}
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
 	var (

@@ -122,9 +122,25 @@ func TestListAndWatchGiveEqualRecords(t *testing.T) {
 	}
 }
 
+// D14: a CRD that is installed anew may have another kind than the source knows.
+func TestObjectKeepsItsOwnKind(t *testing.T) {
+	d := NewDecoder(thing)
+	for text, want := range map[string]string{
+		`{"apiVersion":"example.com/v1","kind":"Other","metadata":{}}`: `{"apiVersion":"example.com/v1","kind":"Other","metadata":{}}`,
+		`{"metadata":{}}`: head + `{}}`,
+	} {
+		r, err := d.Decode([]byte(text))
+		if err != nil || string(r.Raw) != want || string(r.MetadataJSON(nil)) != want {
+			t.Errorf("%s is %s, %v", text, r.Raw, err)
+		}
+	}
+}
+
 // D14: aggregated APIs can send it.
 func TestInvalidUTF8IsReplacedAndCounted(t *testing.T) {
 	d := NewDecoder(thing)
+	var counted uint64
+	d.OnInvalidUTF8 = func(objects uint64) { counted = objects }
 	r, err := d.Decode([]byte("{\"metadata\":{\"name\":\"a\"},\"spec\":\"x\xff\xc0y\"}"))
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +151,8 @@ func TestInvalidUTF8IsReplacedAndCounted(t *testing.T) {
 	if _, err := d.DecodeList([]byte("{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"\xfe\"}},{\"metadata\":{}}]}")); err != nil {
 		t.Fatal(err)
 	}
-	if n := d.InvalidUTF8(); n != 2 {
-		t.Errorf("counted %d objects, want 2", n)
+	if counted != 2 {
+		t.Errorf("counted %d objects, want 2", counted)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -97,7 +98,7 @@ func (r *Resolver) lookUp(asked schema.GroupVersionResource) (Resource, error) {
 		return gvr.Group != asked.Group || gvr.Resource != asked.Resource
 	})
 	if len(found) == 0 {
-		return Resource{}, fmt.Errorf("%w %q", ErrUnknown, asked.GroupResource())
+		return Resource{}, fmt.Errorf("%w %s", ErrUnknown, quoted(asked))
 	}
 	kind, err := r.mapper.KindFor(found[0])
 	if err != nil {
@@ -123,12 +124,21 @@ func (r *Resolver) lookUp(asked schema.GroupVersionResource) (Resource, error) {
 	}
 	served := slices.IndexFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == res.Resource })
 	if served < 0 {
-		return Resource{}, fmt.Errorf("%w %q", ErrUnknown, asked.GroupResource())
+		return Resource{}, fmt.Errorf("%w %s", ErrUnknown, quoted(asked))
 	}
 	if verbs := list.APIResources[served].Verbs; !slices.Contains(verbs, "list") || !slices.Contains(verbs, "watch") {
 		return Resource{}, fmt.Errorf("%w: %q", ErrNotWatchable, asked.GroupResource())
 	}
 	return res, nil
+}
+
+// quoted is the name that was asked for.
+func quoted(asked schema.GroupVersionResource) string {
+	name := strconv.Quote(asked.GroupResource().String())
+	if asked.Version != "" {
+		name += " in version " + strconv.Quote(asked.Version)
+	}
+	return name
 }
 
 // refresh forgets what is known, unless that was done just now.

@@ -1,7 +1,10 @@
 package selector
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -68,6 +71,43 @@ func TestNamespaceAndNamesLimitWhatMatches(t *testing.T) {
 	}
 	if s.Namespace() != "n" {
 		t.Errorf("namespace %q", s.Namespace())
+	}
+}
+
+// A thousand namespaces times ten thousand names is one list of names.
+func TestNamespacesShareTheCriteria(t *testing.T) {
+	names := make([]string, 10_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("name-%d", i)
+	}
+	c := NewCriteria(names, nil, nil)
+	keys := map[Key]bool{}
+	allocations := testing.AllocsPerRun(1, func() {
+		for i := range 1000 {
+			keys[c.In(strconv.Itoa(i)).Key()] = true
+		}
+	})
+	if allocations > 5000 {
+		t.Errorf("%v allocations for 1,000 namespaces", allocations)
+	}
+	if len(keys) != 1000 {
+		t.Errorf("%d keys, want 1,000", len(keys))
+	}
+}
+
+func TestLabelSetsOfAnySizeAreLookedUp(t *testing.T) {
+	values := make([]string, 5000)
+	for i := range values {
+		values[i] = fmt.Sprintf("v%d", i)
+	}
+	text := "(" + strings.Join(values, ",") + ")"
+	r := &record.Record{Labels: record.Labels{{Key: "app", Value: "v4999"}}}
+	other := &record.Record{Labels: record.Labels{{Key: "app", Value: "v"}}}
+	if s := parse(t, "", nil, "app in "+text); !s.Matches(r) || s.Matches(other) || s.Matches(&record.Record{}) {
+		t.Error("in a large set")
+	}
+	if s := parse(t, "", nil, "app notin "+text); s.Matches(r) || !s.Matches(other) || !s.Matches(&record.Record{}) {
+		t.Error("not in a large set")
 	}
 }
 

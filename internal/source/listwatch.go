@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math/bits"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,12 +24,17 @@ import (
 
 // newListWatch returns a lister and watcher whose objects are records, as far as the
 // restriction lets them in.
-func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction) (*cache.ListWatch, error) {
+func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction, log *slog.Logger) (*cache.ListWatch, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("API server address: %w", err)
 	}
 	decoder := record.NewDecoder(res.GroupVersionKind())
+	decoder.OnInvalidUTF8 = func(objects uint64) {
+		if bits.OnesCount64(objects) == 1 { // the first, and then ever less often
+			log.Warn("invalid UTF-8 was replaced by U+FFFD", "objects", objects)
+		}
+	}
 	c, err := rest.NewRESTClient(base, "", rest.ClientContentConfig{
 		AcceptContentTypes: runtime.ContentTypeJSON,
 		ContentType:        runtime.ContentTypeJSON,

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/view"
 	"github.com/runnel-dev/runnel/internal/wire"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
@@ -274,8 +275,8 @@ func (r *reader) checkLevel(t *rapid.T, b *view.Batch, watermark string) {
 	if n := r.view.Len(); n != len(r.held) {
 		t.Fatalf("D15: %d objects in the view, %d held", n, len(r.held))
 	}
-	if want := strconv.Itoa(r.oracle.watermark); b.Newer(watermark) != want {
-		t.Fatalf("D12: complete to %s, not %s", b.Newer(watermark), want)
+	if want := strconv.Itoa(r.oracle.watermark); record.NewerResourceVersion(watermark, b.ResourceVersion) != want {
+		t.Fatalf("D12: complete to %s, not %s", record.NewerResourceVersion(watermark, b.ResourceVersion), want)
 	}
 }
 

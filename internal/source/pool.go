@@ -14,6 +14,7 @@ import (
 
 	"github.com/runnel-dev/runnel/internal/resource"
 	"github.com/runnel-dev/runnel/internal/view"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
 // PoolConfig configures a Pool.
@@ -131,9 +132,10 @@ func (p *Pool) Run(ctx context.Context) error {
 
 func (p *Pool) feed(ctx context.Context, s *Source) {
 	log := p.cfg.Log.With("resource", s.Resource().String())
-	lw, err := newListWatch(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()])
+	lw, err := newListWatch(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()], log)
 	if err == nil {
 		log.Info("source started")
+		p.running.Go(func() { logStates(ctx, log, s) })
 		err = runInformer(ctx, s, lw)
 	}
 	if err != nil {
@@ -142,6 +144,29 @@ func (p *Pool) feed(ctx context.Context, s *Source) {
 		return
 	}
 	log.Info("source stopped")
+}
+
+// logStates tells of each change of the source's state, once.
+func logStates(ctx context.Context, log *slog.Logger, s *Source) {
+	wake := make(chan struct{}, 1)
+	defer s.Notify(wake)()
+	told := runnelv1.SourceState_SOURCE_STATE_STARTING
+	for {
+		switch state := s.State(); {
+		case state.Source == told:
+		case state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED:
+			log.Info("source synced", "objects", s.Stats().Objects)
+			told = state.Source
+		default:
+			log.Warn("source not current", "state", state.Source.String(), "reason", state.Message, "data_as_of", state.AsOf)
+			told = state.Source
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Open returns the source of the resource, started if it was not running, until

@@ -11,7 +11,8 @@
 // Invariants:
 //   - objects, the views and the watermark describe one instant whenever mu is
 //     free; the watermark is moved last.
-//   - A handler call never waits for a subscriber.
+//   - A handler call never waits for a subscriber that is sending. It does wait while
+//     one collects a batch, and while a new view is filled.
 //
 // A Pool starts sources on demand and shares them. Start reading at Source.Mark,
 // then informer.go.

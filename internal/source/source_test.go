@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/runnel-dev/runnel/internal/projection"
+	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/view"
 )
 
@@ -68,8 +69,8 @@ func TestMarkAloneMovesTheWatermarkAndIsNoChange(t *testing.T) { // D6
 		t.Errorf("pending %v, watermark %s", c.Pending(), s.Watermark())
 	}
 	watermark := s.Watermark()
-	if c.Read(&b); !b.Level || b.Newer(watermark) != "9" {
-		t.Errorf("level %v, complete to %s", b.Level, b.Newer(watermark))
+	if c.Read(&b); !b.Level || record.NewerResourceVersion(watermark, b.ResourceVersion) != "9" {
+		t.Errorf("level %v, complete to %s", b.Level, record.NewerResourceVersion(watermark, b.ResourceVersion))
 	}
 }
 

@@ -84,8 +84,8 @@ func ResourceNotAllowed(violations []Violation) error {
 func LimitExceeded(field, message string) error {
 	details := []protoadapt.MessageV1{retry(defaultRetryDelay)}
 	if field != "" {
-		message = field + ": " + message
 		details = append(details, badRequest([]Violation{{field, errors.New(message)}}))
+		message = field + ": " + message
 	}
 	return newError(codes.ResourceExhausted, ReasonLimitExceeded, message, details...)
 }

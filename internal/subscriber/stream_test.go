@@ -290,6 +290,29 @@ func TestLargeBatchesAreSplitByBytes(t *testing.T) {
 	s.want("0: synced 8", "synced")
 }
 
+// However much one live read may take, its frames are what clients accept.
+func TestLargeLiveReadsAreSplitByBytes(t *testing.T) {
+	c := newCluster(t, pods)
+	c.limits = view.Limits{LiveBytes: 64 << 20}
+	src := c.source(pods)
+	src.Mark("1")
+	s := subscribe(t, serve(t, Config{Resolver: c, Sources: c}), request(&runnelv1.ResourceSubscription{Resource: "pods"}))
+	s.want("0: reset NEW", "0: synced 0", "synced")
+	for i := range 8 {
+		r := c.pod("ns/"+string(rune('a'+i)), i+2, "big="+strings.Repeat("x", 1<<20))
+		r.Listed = true // all become visible at once
+		src.Upsert(r)
+	}
+	src.Mark("9")
+	for n := 0; n < 8; {
+		frame, err := s.stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(frame.GetBatch().GetEvents())
+	}
+}
+
 func TestEndOfStreamGivesEverythingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, pods)

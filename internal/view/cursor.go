@@ -3,7 +3,6 @@ package view
 import (
 	"sync/atomic"
 
-	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/wire"
 )
 
@@ -218,10 +217,4 @@ func (c *Cursor) storeFloor() {
 		floor = min(floor, c.seen.at(c.next)) // the lowest of what is ahead
 	}
 	c.floor.Store(uint64(floor))
-}
-
-// Newer returns the newer of the source's resourceVersion, which must have been
-// read before the batch was, and that of the batch: what the view is complete to.
-func (b *Batch) Newer(source string) string {
-	return record.NewerResourceVersion(source, b.ResourceVersion)
 }

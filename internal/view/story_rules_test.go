@@ -237,16 +237,6 @@ func TestDigestOfOneObjectIsFixed(t *testing.T) {
 	}
 }
 
-func TestBatchIsCompleteToTheNewerResourceVersion(t *testing.T) { // D12
-	for _, test := range []struct{ source, batch, want string }{
-		{"5", "7", "7"}, {"9", "7", "9"}, {"10", "9", "10"},
-	} {
-		if got := (&Batch{ResourceVersion: test.batch}).Newer(test.source); got != test.want {
-			t.Errorf("source %s, batch %s: %s", test.source, test.batch, got)
-		}
-	}
-}
-
 // A list brings every object again, in other memory. Were the view to keep the old,
 // each object would be there twice from then on.
 func TestEqualObjectIsTakenOverSoThatTheOldCanGo(t *testing.T) {
