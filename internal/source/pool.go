@@ -152,14 +152,13 @@ func logStates(ctx context.Context, log *slog.Logger, s *Source) {
 	defer s.Notify(wake)()
 	told := runnelv1.SourceState_SOURCE_STATE_STARTING
 	for {
-		switch state := s.State(); {
-		case state.Source == told:
-		case state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED:
-			log.Info("source synced", "objects", s.Stats().Objects)
+		if state := s.State(); state.Source != told {
 			told = state.Source
-		default:
-			log.Warn("source not current", "state", state.Source.String(), "reason", state.Message, "data_as_of", state.AsOf)
-			told = state.Source
+			if told == runnelv1.SourceState_SOURCE_STATE_SYNCED {
+				log.Info("source synced", "objects", s.Stats().Objects)
+			} else {
+				log.Warn("source not current", "state", told.String(), "reason", state.Message, "data_as_of", state.AsOf)
+			}
 		}
 		select {
 		case <-wake:
