@@ -6,8 +6,8 @@
 // make selectors; sources ask Matches for every change, from the informer's
 // handler, so whoever makes one bounds the number of its requirements.
 //
-// labels.go and fields.go are the two kinds of requirements, computed.go what the
-// API server adds to fields.
+// labels.go and fields.go are the two kinds of requirements, parse.go the grammar of
+// the latter, computed.go what the API server adds to fields.
 package selector
 
 import (
