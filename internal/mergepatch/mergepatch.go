@@ -13,7 +13,7 @@ import (
 // Diff returns the patch that makes one object into another, both valid JSON. The
 // result of applying it is equal to the other as JSON; its members may stand in
 // another order. ok is false where no patch can say the difference, for a merge patch
-// cannot set a member to null, and where the patch would not be shorter than the
+// cannot set a member to null nor tell two of one name apart, and where the patch would not be shorter than the
 // object that it makes.
 func Diff(from, to []byte) (patch []byte, ok bool) {
 	patch, ok = differ{len(to)}.diff(nil, from, to)
@@ -44,6 +44,9 @@ func (d differ) diff(dst, from, to []byte) (patch []byte, ok bool) {
 				continue
 			}
 		}
+		if i >= 0 && old.ambiguous() {
+			return nil, false
+		}
 		mark := len(dst)
 		dst = appendName(dst, m.Quoted, len(dst) > begin)
 		if i >= 0 && isObject(old.list[i].Value) && isObject(m.Value) {
@@ -63,10 +66,20 @@ func (d differ) diff(dst, from, to []byte) (patch []byte, ok bool) {
 	}
 	for i, m := range old.list {
 		if !found[i] {
+			if old.ambiguous() {
+				return nil, false
+			}
 			dst = append(appendName(dst, m.Quoted, len(dst) > begin), "null"...)
 		}
 	}
 	return append(dst, '}'), true
+}
+
+// ambiguous tells whether two members have one name. Aggregated APIs can send that,
+// and what a patch of it means is not defined.
+func (ms *members) ambiguous() bool {
+	ms.index()
+	return len(ms.byName) < len(ms.list)
 }
 
 // members are those of an object, to be found by name.
@@ -83,16 +96,21 @@ func (ms *members) find(next int, m rawjson.Member) int {
 	if next < len(ms.list) && bytes.Equal(ms.list[next].Name(), name) {
 		return next
 	}
-	if ms.byName == nil {
-		ms.byName = make(map[string]int, len(ms.list))
-		for i, m := range ms.list {
-			ms.byName[string(m.Name())] = i
-		}
-	}
+	ms.index()
 	if i, ok := ms.byName[string(name)]; ok {
 		return i
 	}
 	return -1
+}
+
+func (ms *members) index() {
+	if ms.byName != nil {
+		return
+	}
+	ms.byName = make(map[string]int, len(ms.list))
+	for i, m := range ms.list {
+		ms.byName[string(m.Name())] = i
+	}
 }
 
 func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }

@@ -26,6 +26,22 @@ func TestPatchThatIsNoShorterIsNone(t *testing.T) {
 	}
 }
 
+func TestNoPatchTellsMembersOfOneNameApart(t *testing.T) {
+	for _, tt := range []struct{ from, to string }{
+		{`{"a":1,"a":2}`, `{"a":2}`},
+		{`{"a":1,"a":2}`, `{"a":1}`},
+		{`{"a":1,"a":2}`, `{"a":3,"a":4}`},
+		{`{"a":1,"b":{"c":1,"c":2}}`, `{"a":1,"b":{"c":2}}`},
+	} {
+		if got, ok := patchOf([]byte(tt.from), []byte(tt.to)); ok {
+			t.Errorf("%s to %s is %s", tt.from, tt.to, got)
+		}
+	}
+	if got, ok := patchOf([]byte(`{"a":1}`), []byte(`{"a":1,"a":2}`)); !ok || string(got) != `{"a":2}` {
+		t.Errorf("patch is %s, %v", got, ok) // the last one counts
+	}
+}
+
 func TestNamesAreFoundInAnyOrder(t *testing.T) {
 	if patch, ok := patchOf([]byte(`{"a":1,"b":1,"c":1,"d":1}`), []byte(`{"c":1,"b":1,"a":1}`)); !ok || string(patch) != `{"d":null}` {
 		t.Errorf("patch is %s, %v", patch, ok)

@@ -57,7 +57,7 @@ func TestSubscribersOnTheirOwnGoroutinesEndLevel(t *testing.T) {
 			t.Errorf("subscriber %d: digest %v, want %v", i, d, want)
 		}
 	}
-	if n := s.Cursors(); n > 0 {
+	if n := len(s.cursors); n > 0 {
 		t.Errorf("%d cursors are left", n)
 	}
 }

@@ -145,13 +145,6 @@ func (v *View) Len() int {
 	return int(v.digest.Count)
 }
 
-// Cursors is the number of cursors that are not closed.
-func (v *View) Cursors() int {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return len(v.cursors)
-}
-
 func (v *View) headLocked() Position { return Position(v.head.Load()) }
 
 // slotLocked returns the key's slot, a new one where it has none.
