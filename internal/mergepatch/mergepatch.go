@@ -13,8 +13,8 @@ import (
 // Diff returns the patch that makes one object into another, both valid JSON. The
 // result of applying it is equal to the other as JSON; its members may stand in
 // another order. ok is false where no patch can say the difference, for a merge patch
-// cannot set a member to null nor tell two of one name apart, and where the patch would not be shorter than the
-// object that it makes.
+// cannot set a member to null nor tell two of one name apart, and where it would not
+// be shorter than the object that it makes. The patch aliases neither argument.
 func Diff(from, to []byte) (patch []byte, ok bool) {
 	patch, ok = differ{len(to)}.diff(nil, from, to)
 	return patch, ok && len(patch) < len(to)
