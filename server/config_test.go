@@ -216,7 +216,7 @@ func TestLimitsOfTheConfigurationAreThoseOfTheService(t *testing.T) {
 	cp := startControlPlane(t)
 	conn, _ := startServer(t, cp.RESTConfig(controlplane.Admin), func(c *server.Config) {
 		c.Limits.Names = 1
-		c.Views.BatchBytes = 1
+		c.Sources.Views.BatchBytes = 1
 	})
 	admin := newAPI(t, cp.RESTConfig(controlplane.Admin))
 	admin.namespace("many")

@@ -7,6 +7,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
@@ -60,9 +62,9 @@ type Config struct {
 	Allowed Allowed
 	// Limits bound what one request may ask for; zero fields take the defaults.
 	Limits Limits
-	// Views bound what each view keeps for its readers; zero fields take the
-	// defaults.
-	Views ViewLimits
+	// Sources bound what is kept of each resource, for readers that are slow and for
+	// those that come back; zero fields take the defaults.
+	Sources SourceLimits
 }
 
 // The parts of a Config are those of the packages that they configure.
@@ -75,8 +77,9 @@ type (
 	AllowedGroup = resource.AllowedGroup
 	// Limits bound requests.
 	Limits = subscriber.Limits
-	// ViewLimits bound views.
-	ViewLimits = view.Limits
+	// SourceLimits bound sources, and ViewLimits their views.
+	SourceLimits = source.Limits
+	ViewLimits   = view.Limits
 )
 
 // Server is a Runnel server.
@@ -85,6 +88,7 @@ type Server struct {
 	grpc      *grpc.Server
 	health    *health.Server
 	sources   *source.Pool
+	resolver  subscriber.Resolver
 	discovery discovery.DiscoveryInterface
 	draining  chan struct{}
 }
@@ -116,7 +120,7 @@ func New(cfg Config) (*Server, error) {
 	resolver := resource.NewResolver(disco)
 	sources, err := source.NewPool(source.PoolConfig{
 		REST:     restConfig,
-		Limits:   cfg.Views,
+		Limits:   cfg.Sources,
 		IdleStop: cfg.IdleStop,
 		Preload:  cfg.Preload,
 		Resolver: resolver,
@@ -130,17 +134,11 @@ func New(cfg Config) (*Server, error) {
 		grpc:      grpc.NewServer(append(options(cfg.Log), grpc.Creds(creds))...),
 		health:    health.NewServer(),
 		sources:   sources,
+		resolver:  resolver,
 		discovery: disco,
 		draining:  make(chan struct{}),
 	}
 	s.setServing(healthv1.HealthCheckResponse_NOT_SERVING)
-	runnelv1.RegisterEventServiceServer(s.grpc, subscriber.New(subscriber.Config{
-		Resolver: resolver,
-		Sources:  sources,
-		Allowed:  cfg.Allowed,
-		Limits:   cfg.Limits,
-		Draining: s.draining,
-	}))
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	return s, nil
@@ -164,6 +162,15 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.reachAPIServer(ctx); err != nil {
 		return err
 	}
+	runnelv1.RegisterEventServiceServer(s.grpc, subscriber.New(subscriber.Config{
+		Resolver: s.resolver,
+		Sources:  s.sources,
+		Allowed:  s.cfg.Allowed,
+		Limits:   s.cfg.Limits,
+		Draining: s.draining,
+		Cluster:  s.cluster(ctx),
+		Log:      s.cfg.Log,
+	}))
 	// Sources outlive the streams that drain.
 	sourcesCtx, stopSources := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSources()
@@ -200,6 +207,23 @@ func (s *Server) untilEnd(ctx context.Context, served <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// cluster identifies the cluster as is usual: by the UID of the namespace kube-system.
+// Without it resume tokens are told apart by what they say of the objects alone.
+func (s *Server) cluster(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+	defer cancel()
+	var namespace metav1.PartialObjectMetadata
+	body, err := s.discovery.RESTClient().Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(body, &namespace)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("the cluster cannot be identified; resume tokens of others are not told apart at once",
+			"namespace", metav1.NamespaceSystem, "error", err)
+	}
+	return string(namespace.UID)
 }
 
 func (s *Server) setServing(status healthv1.HealthCheckResponse_ServingStatus) {

@@ -139,7 +139,7 @@ func (o *serveOptions) run(cmd *cobra.Command, cfg config.Config) error {
 		Preload:  cfg.Sources.Preloads(),
 		Allowed:  cfg.Allowed(),
 		Limits:   cfg.Limits.Subscriber(),
-		Views:    cfg.Views.View(),
+		Sources:  cfg.SourceLimits(),
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -79,6 +79,11 @@ type Log struct {
 type Sources struct {
 	// IdleStop is how long a resource without subscribers is watched.
 	IdleStop Duration `json:"idleStop"`
+	// RecentBytes is how much of what was superseded is remembered of each resource, and
+	// LingerBytes how much its views without subscribers may take: for those who come
+	// back within the horizon of the views.
+	RecentBytes Bytes `json:"recentBytes"`
+	LingerBytes Bytes `json:"lingerBytes"`
 	// Preload are the resources that are watched from the start and for ever.
 	Preload []Preload `json:"preload"`
 }
@@ -147,6 +152,9 @@ type Limits struct {
 	MinBookmark Duration `json:"minBookmark"`
 	// Retry is how often a resource is looked for that was not found.
 	Retry Duration `json:"retry"`
+	// BehindWait is how long a subscriber waits for a replica that is behind its resume
+	// token.
+	BehindWait Duration `json:"behindWait"`
 }
 
 // Subscriber returns the limits in the form that they are used in.
@@ -163,6 +171,7 @@ func (l Limits) Subscriber() subscriber.Limits {
 		Bookmark:      time.Duration(l.Bookmark),
 		MinBookmark:   time.Duration(l.MinBookmark),
 		Retry:         time.Duration(l.Retry),
+		BehindWait:    time.Duration(l.BehindWait),
 	}
 }
 
@@ -172,33 +181,47 @@ type Views struct {
 	// one read of changes.
 	BatchBytes Bytes `json:"batchBytes"`
 	LiveBytes  Bytes `json:"liveBytes"`
+	// Horizon is for how long changes are remembered, so that subscribers who were away
+	// can resume.
+	Horizon Duration `json:"horizon"`
 	// Ring is the largest number of changes that are remembered.
 	Ring int `json:"ring"`
-	// EndedStays is the horizon: how many objects that left the view are
-	// remembered for those who may still hold them.
+	// EndedStays is how many objects that left the view are remembered for those who
+	// may still hold them.
 	EndedStays int `json:"endedStays"`
 }
 
-// View returns the limits in the form that they are used in.
-func (v Views) View() view.Limits {
-	return view.Limits{
-		BatchBytes: int(v.BatchBytes),
-		LiveBytes:  int(v.LiveBytes),
-		Ring:       v.Ring,
-		EndedStays: v.EndedStays,
+// SourceLimits returns the limits of each resource in the form that they are used in.
+func (c *Config) SourceLimits() source.Limits {
+	v := &c.Views
+	return source.Limits{
+		Views: view.Limits{
+			BatchBytes: int(v.BatchBytes),
+			LiveBytes:  int(v.LiveBytes),
+			Horizon:    time.Duration(v.Horizon),
+			Ring:       v.Ring,
+			EndedStays: v.EndedStays,
+		},
+		RecentBytes: int(c.Sources.RecentBytes),
+		LingerBytes: int(c.Sources.LingerBytes),
 	}
 }
 
 // Default is what holds where neither the file nor a flag says anything.
 func Default() Config {
-	limits, views := subscriber.DefaultLimits(), view.DefaultLimits() // their reasons stand there
+	limits, sources := subscriber.DefaultLimits(), source.DefaultLimits() // their reasons stand there
+	views := sources.Views
 	return Config{
 		APIVersion:   APIVersion,
 		Kind:         Kind,
 		Listen:       ":7443",                                           // not privileged, and HTTPS to the eye
 		DrainTimeout: Duration(10 * time.Second),                        // within a Pod's 30 s of grace
 		Log:          Log{Level: Level(slog.LevelInfo), Format: "json"}, // a line for each stream; for machines
-		Sources:      Sources{IdleStop: Duration(5 * time.Minute)},      // a list costs much, so it outlives a consumer's restart
+		Sources: Sources{
+			IdleStop:    Duration(5 * time.Minute), // a list costs much, so it outlives a consumer's restart
+			RecentBytes: Bytes(sources.RecentBytes),
+			LingerBytes: Bytes(sources.LingerBytes),
+		},
 		Limits: Limits{
 			RequestBytes:  Bytes(limits.RequestBytes),
 			Resources:     limits.Resources,
@@ -211,10 +234,12 @@ func Default() Config {
 			Bookmark:      Duration(limits.Bookmark),
 			MinBookmark:   Duration(limits.MinBookmark),
 			Retry:         Duration(limits.Retry),
+			BehindWait:    Duration(limits.BehindWait),
 		},
 		Views: Views{
 			BatchBytes: Bytes(views.BatchBytes),
 			LiveBytes:  Bytes(views.LiveBytes),
+			Horizon:    Duration(views.Horizon),
 			Ring:       views.Ring,
 			EndedStays: views.EndedStays,
 		},

@@ -165,14 +165,16 @@ func set(v reflect.Value, path string, value reflect.Value) { field(v, path).Set
 
 // Whatever limit there is can be configured.
 func TestEveryLimitIsPassedOn(t *testing.T) {
-	var l Limits
-	var w Views
-	for _, v := range []reflect.Value{reflect.ValueOf(&l).Elem(), reflect.ValueOf(&w).Elem()} {
+	c := Config{Sources: Sources{RecentBytes: 1, LingerBytes: 2}}
+	for _, v := range []reflect.Value{reflect.ValueOf(&c.Limits).Elem(), reflect.ValueOf(&c.Views).Elem()} {
 		for i := range v.NumField() {
 			v.Field(i).SetInt(int64(i + 1))
 		}
 	}
-	for _, v := range []reflect.Value{reflect.ValueOf(l.Subscriber()), reflect.ValueOf(w.View())} {
+	if l := c.SourceLimits(); l.RecentBytes != 1 || l.LingerBytes != 2 {
+		t.Errorf("limits of sources are %+v", l)
+	}
+	for _, v := range []reflect.Value{reflect.ValueOf(c.Limits.Subscriber()), reflect.ValueOf(c.SourceLimits().Views)} {
 		seen := map[int64]string{}
 		for i := range v.NumField() {
 			name, n := v.Type().Field(i).Name, v.Field(i).Int()

@@ -35,6 +35,8 @@ log:
   format: text
 sources:
   idleStop: 1h
+  recentBytes: 3Mi
+  lingerBytes: 4Mi
   preload:
   - resource: pods
     fieldSelector: spec.nodeName!=
@@ -45,8 +47,8 @@ allowedResources:
 - group: apps
   resources: [deployments]
 limits: {requestBytes: 1Mi, resources: 2, namespaces: 3, names: 4, selectorBytes: 500, requirements: 12, paths: 5, frameBytes: 1.5Ki,
-  bookmark: 6s, minBookmark: 500ms, retry: 7s}
-views: {batchBytes: 8k, liveBytes: "9", ring: 10, endedStays: 11}
+  bookmark: 6s, minBookmark: 500ms, retry: 7s, behindWait: 8s}
+views: {batchBytes: 8k, liveBytes: "9", horizon: 12s, ring: 10, endedStays: 11}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -57,14 +59,14 @@ views: {batchBytes: 8k, liveBytes: "9", ring: 10, endedStays: 11}
 		TLS:          TLS{"c", "k", "ca"},
 		DrainTimeout: Duration(90 * time.Second),
 		Log:          Log{Level(slog.LevelWarn), "text"},
-		Sources: Sources{Duration(time.Hour), []Preload{
+		Sources: Sources{Duration(time.Hour), 3 << 20, 4 << 20, []Preload{
 			{Resource: "pods", FieldSelector: "spec.nodeName!="},
 			{"apps", "v1", "deployments", "app in (a,b)", ""},
 		}},
 		AllowedResources: []AllowedResources{{"", []string{"*", "secrets"}}, {"apps", []string{"deployments"}}},
 		Limits: Limits{1 << 20, 2, 3, 4, 500, 12, 5, 1536,
-			Duration(6 * time.Second), Duration(500 * time.Millisecond), Duration(7 * time.Second)},
-		Views: Views{8000, 9, 10, 11},
+			Duration(6 * time.Second), Duration(500 * time.Millisecond), Duration(7 * time.Second), Duration(8 * time.Second)},
+		Views: Views{8000, 9, Duration(12 * time.Second), 10, 11},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -82,11 +82,14 @@ func (v *validator) config(c *Config) {
 		v.reject("log.format", fmt.Errorf("%q is neither json nor text", c.Log.Format))
 	}
 	positive(v, "sources.idleStop", c.Sources.IdleStop)
+	positive(v, "sources.recentBytes", c.Sources.RecentBytes)
+	positive(v, "sources.lingerBytes", c.Sources.LingerBytes)
 	v.allowed(c.AllowedResources)
 	v.preload(c)
 	v.limits(&c.Limits)
 	positive(v, "views.batchBytes", c.Views.BatchBytes)
 	positive(v, "views.liveBytes", c.Views.LiveBytes)
+	positive(v, "views.horizon", c.Views.Horizon)
 	positive(v, "views.ring", c.Views.Ring)
 	positive(v, "views.endedStays", c.Views.EndedStays)
 }
@@ -194,6 +197,7 @@ func (v *validator) limits(l *Limits) {
 		v.reject("limits.minBookmark", fmt.Errorf("must not be longer than limits.bookmark, which is %s", l.Bookmark))
 	}
 	positive(v, "limits.retry", l.Retry)
+	positive(v, "limits.behindWait", l.BehindWait)
 }
 
 func positive[T cmp.Ordered](v *validator, field string, value T) bool {

@@ -69,7 +69,7 @@ func mustParse(text string) fieldpath.Path {
 // Apply returns the part of the object as JSON, and its version. The JSON may
 // alias the record; neither may be changed.
 func (p Projection) Apply(r *record.Record) (json []byte, version uint64) {
-	if !p.metadataOnly && p.paths == nil && p.ignored == nil {
+	if p.Shares() {
 		return r.Raw, r.Version
 	}
 	json = r.Raw
@@ -84,6 +84,9 @@ func (p Projection) Apply(r *record.Record) (json []byte, version uint64) {
 	}
 	return json, record.Hash(json)
 }
+
+// Shares tells whether Apply returns the record's own bytes.
+func (p Projection) Shares() bool { return !p.metadataOnly && p.paths == nil && p.ignored == nil }
 
 // Key is the canonical form, equal for equal projections.
 func (p Projection) Key() string {

@@ -19,9 +19,18 @@ func CompareResourceVersions(a, b string) (int, bool) {
 	return strings.Compare(a, b), true
 }
 
+// OlderResourceVersion tells whether a is known to be less than b.
+func OlderResourceVersion(a, b string) bool {
+	order, ok := CompareResourceVersions(a, b)
+	return ok && order < 0
+}
+
 // NewerResourceVersion returns the newer of two resourceVersions of one
-// resource, and b where they have no order.
+// resource, and b where they have no order. None, "", is older than any.
 func NewerResourceVersion(a, b string) string {
+	if b == "" {
+		return a
+	}
 	if c, ok := CompareResourceVersions(a, b); ok && c > 0 {
 		return a
 	}

@@ -41,7 +41,7 @@ func TestResourceVersionsCompareAsUnsignedIntegersOfAnyLength(t *testing.T) {
 
 func TestNewerResourceVersion(t *testing.T) {
 	for _, test := range []struct{ a, b, want string }{
-		{"9", "10", "10"}, {"10", "9", "10"}, {"", "5", "5"}, {"5", "", ""}, {"abc", "abd", "abd"}, {"7", "abc", "abc"},
+		{"9", "10", "10"}, {"10", "9", "10"}, {"", "5", "5"}, {"5", "", "5"}, {"abc", "abd", "abd"}, {"7", "abc", "abc"},
 	} {
 		if got := NewerResourceVersion(test.a, test.b); got != test.want {
 			t.Errorf("%q and %q: %q, want %q", test.a, test.b, got, test.want)

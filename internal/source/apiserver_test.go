@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,8 @@ func pass(d time.Duration) {
 
 // answer is what the scripted API server does on one request.
 type answer struct {
-	// request is what must be asked: "list", "watch 7", or "watchlist".
+	// request is what must be asked: "list", "watch 7", "watchlist", or "at 7 name" for
+	// an object as it was.
 	request string
 	// after is how long the answer takes.
 	after time.Duration
@@ -52,6 +54,9 @@ type apiServer struct {
 	t       *testing.T
 	answers chan answer
 	asked   int
+	// current is the newest resourceVersion. It may be asked for at any time; that
+	// counts as nothing.
+	current atomic.Int64
 	// open is the number of requests under way.
 	open atomic.Int32
 }
@@ -59,6 +64,7 @@ type apiServer struct {
 // newAPIServer returns the way to an API server, and where to add to its script.
 func newAPIServer(t *testing.T) (*rest.Config, *apiServer) {
 	api := &apiServer{t: t, answers: make(chan answer, 100)}
+	api.current.Store(1000)
 	listener := newMemoryListener()
 	server := &http.Server{Handler: api}
 	go func() { _ = server.Serve(listener) }()
@@ -125,12 +131,20 @@ func (a *apiServer) will(answers ...answer) {
 }
 
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("limit") == "1" {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, list(strconv.FormatInt(a.current.Load(), 10))[0])
+		return
+	}
 	a.asked++
 	a.open.Add(1)
 	defer a.open.Add(-1)
-	q := r.URL.Query()
-	request := "list"
+	request, path := "list", "/apis/example.com/v1/things"
 	switch {
+	case q.Get("resourceVersionMatch") == "Exact":
+		request = "at " + q.Get("resourceVersion") + " " + q.Get("fieldSelector")[strings.LastIndex(q.Get("fieldSelector"), "=")+1:]
+		path = "/apis/example.com/v1/namespaces/ns/things"
 	case q.Get("sendInitialEvents") == "true":
 		request = "watchlist"
 	case q.Get("watch") != "":
@@ -143,7 +157,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
-	if an.request != request || r.URL.Path != "/apis/example.com/v1/things" {
+	if an.request != request || r.URL.Path != path {
 		a.t.Errorf("asked %s of %s, not %s", request, r.URL.Path, an.request)
 	}
 	<-time.After(an.after)
@@ -158,7 +172,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, line+"\n")
 	}
 	w.(http.Flusher).Flush()
-	if request != "list" && !an.end {
+	if strings.HasPrefix(request, "watch") && !an.end {
 		<-r.Context().Done()
 	}
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"log/slog"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,30 +12,46 @@ import (
 	"github.com/runnel-dev/runnel/internal/record"
 )
 
-// runInformer feeds s from an informer over lw until ctx ends.
+// runInformer feeds s from the API server until ctx ends: from one informer, and from
+// another whenever history was rewritten.
+func runInformer(ctx context.Context, s *Source, api api, log *slog.Logger) error {
+	for {
+		informerCtx, stop := context.WithCancel(ctx)
+		s.follow(stop)
+		err := inform(informerCtx, s, api)
+		stop()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		log.Warn("source begins anew", "reason", errRewritten)
+	}
+}
+
+// inform feeds s from one informer until ctx ends.
 //
 // Handlers see neither the end of a list nor bookmarks, and trail the informer's
 // store. So the list/watch wrapper sends a marker through the informer after each:
 // client-go's queue keeps the order, so that when the marker reaches the handler,
 // all that was before it has, too.
-func runInformer(ctx context.Context, s *Source, lw *cache.ListWatch) error {
-	list, open := lw.ListWithContextFunc, lw.WatchFuncWithContext
+func inform(ctx context.Context, s *Source, api api) error {
+	up := &upstream{source: s, api: api}
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			l, err := list(ctx, options)
+			l, err := up.list(ctx, options)
 			if err != nil {
-				s.Failed(err)
+				up.fail(err)
+				return nil, err
 			}
-			return l, err
+			return l, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			w, err := open(ctx, options)
+			w, err := up.watch(ctx, options)
 			if err != nil {
-				s.Failed(err)
+				up.fail(err)
 				return nil, err
 			}
 			s.Connected()
-			return markWatch(w, options), nil
+			return w, nil
 		},
 	}, &record.Record{}, cache.SharedIndexInformerOptions{ObjectDescription: s.resource.String()})
 
@@ -79,65 +96,5 @@ func (h handler) OnDelete(obj any) {
 	}
 	if r := obj.(*record.Record); !r.Marker() {
 		h.Delete(r)
-	}
-}
-
-// markedWatch is a watch with markers: one at its start, unless it starts with
-// initial events, and one after each bookmark behind those.
-type markedWatch struct {
-	watch.Interface
-	events chan watch.Event
-	stop   context.CancelFunc
-}
-
-func markWatch(w watch.Interface, options metav1.ListOptions) watch.Interface {
-	ctx, cancel := context.WithCancel(context.Background())
-	m := &markedWatch{Interface: w, events: make(chan watch.Event), stop: cancel}
-	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
-	go m.run(ctx, initial, options.ResourceVersion)
-	return m
-}
-
-// ResultChan returns the events with the markers. It is closed when the watch
-// ends or is stopped.
-func (m *markedWatch) ResultChan() <-chan watch.Event { return m.events }
-
-// Stop ends the watch.
-func (m *markedWatch) Stop() {
-	m.stop()
-	m.Interface.Stop()
-}
-
-func (m *markedWatch) run(ctx context.Context, initial bool, resourceVersion string) {
-	defer close(m.events)
-	send := func(e watch.Event) bool {
-		select {
-		case m.events <- e:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	mark := func(resourceVersion string) bool {
-		return send(watch.Event{Type: watch.Modified, Object: record.NewMarker(resourceVersion)})
-	}
-	if !initial && !mark(resourceVersion) {
-		return
-	}
-	for e := range m.Interface.ResultChan() {
-		r, ok := e.Object.(*record.Record)
-		if ok && initial {
-			r.Listed = true
-		}
-		if !send(e) {
-			return
-		}
-		if !ok || e.Type != watch.Bookmark {
-			continue
-		}
-		initial = initial && !r.InitialEventsEnd()
-		if !initial && !mark(r.ResourceVersion) {
-			return
-		}
 	}
 }

@@ -22,7 +22,7 @@ func (w *watched) reads(c *view.Cursor, want ...string) {
 	var b view.Batch
 	c.Read(&b)
 	var response runnelv1.SubscribeResponse
-	if err := proto.Unmarshal(wire.Batch(0, false, b.Events).Bytes(), &response); err != nil {
+	if err := proto.Unmarshal(wire.Batch(0, false, b.Events, nil).Bytes(), &response); err != nil {
 		w.t.Fatal(err)
 	}
 	var got []string
@@ -58,6 +58,9 @@ const (
 	stale        = runnelv1.SourceState_SOURCE_STATE_STALE
 	failing      = runnelv1.SourceState_SOURCE_STATE_FAILING
 )
+
+// still says that the last change is where it was.
+var still = answer{request: "at 3 a", body: list("50", "a ua@3")}
 
 func TestInitialEventsThenChangesThenBookmarks(t *testing.T) { // D7
 	inBubble(t, func(w *watched) {
@@ -96,7 +99,7 @@ func TestWatchThatEndsGoesOnWhereItWas(t *testing.T) { // D1
 		w.is(synced, "21")
 		w.reads(c, "~ a ua@21")
 	}, answer{request: "watchlist", end: true, body: []string{event("ADDED", "a ua@3"), bookmark("10", true), bookmark("20", false)}},
-		answer{request: "watch 20", after: time.Minute, body: []string{event("MODIFIED", "a ua@21")}})
+		still, answer{request: "watch 3", after: time.Minute, body: []string{event("MODIFIED", "a ua@21")}})
 }
 
 // 410 in mid-stream. What a list brings is one step, and what it misses is gone
@@ -178,7 +181,7 @@ func TestRefusalsAreTold(t *testing.T) { // D11
 				}
 				w.reads(w.open(), "+ a ua@3") // it is served as it was
 			}, answer{request: "watchlist", end: true, body: []string{event("ADDED", "a ua@3"), bookmark("10", true)}},
-				answer{request: "watch 10", after: time.Second, status: test.status, reason: test.reason})
+				still, answer{request: "watch 3", after: time.Second, status: test.status, reason: test.reason})
 		})
 	}
 }
@@ -190,9 +193,9 @@ func TestWatchThatIsRefusedForAMoment(t *testing.T) { // D11
 		w.is(stale, "10")
 		pass(time.Minute)
 		w.is(synced, "10")
-	}, answer{request: "watchlist", end: true, body: []string{bookmark("10", true)}},
-		answer{request: "watch 10", after: time.Second, status: http.StatusTooManyRequests, reason: "TooManyRequests"},
-		answer{request: "watch 10"})
+	}, answer{request: "watchlist", end: true, body: []string{event("ADDED", "a ua@3"), bookmark("10", true)}},
+		still, answer{request: "watch 3", after: time.Second, status: http.StatusTooManyRequests, reason: "TooManyRequests"},
+		still, answer{request: "watch 3"})
 }
 
 // It is how watches end, not a failure.
@@ -201,9 +204,9 @@ func TestWatchThatIsRefusedAsExpiredIsListedAnew(t *testing.T) {
 		w.is(synced, "10")
 		pass(time.Hour)
 		w.is(synced, "20")
-	}, answer{request: "watchlist", end: true, body: []string{bookmark("10", true)}},
-		answer{request: "watch 10", status: http.StatusGone, reason: "Expired"},
-		answer{request: "watchlist", after: time.Minute, body: []string{bookmark("20", true)}})
+	}, answer{request: "watchlist", end: true, body: []string{event("ADDED", "a ua@3"), bookmark("10", true)}},
+		still, answer{request: "watch 3", status: http.StatusGone, reason: "Expired"},
+		answer{request: "watchlist", after: time.Minute, body: []string{event("ADDED", "a ua@3"), bookmark("20", true)}})
 }
 
 func TestSourceHealsByItself(t *testing.T) { // D11

@@ -8,26 +8,32 @@ import (
 	"log/slog"
 	"math/bits"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	serializerjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/resource"
 )
 
-// newListWatch returns a lister and watcher whose objects are records, as far as the
-// restriction lets them in.
-func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction, log *slog.Logger) (*cache.ListWatch, error) {
+// api lists and watches one resource. The objects are records, as far as the restriction
+// lets them in.
+type api struct {
+	get   func(namespace string, options *metav1.ListOptions) *rest.Request
+	limit restriction
+}
+
+func newAPI(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction, log *slog.Logger) (api, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("API server address: %w", err)
+		return api{}, fmt.Errorf("API server address: %w", err)
 	}
 	decoder := record.NewDecoder(res.GroupVersionKind())
 	decoder.OnInvalidUTF8 = func(objects uint64) {
@@ -42,28 +48,68 @@ func newListWatch(cfg *rest.Config, client *http.Client, res resource.Resource, 
 		Negotiator:         negotiator{decoder},
 	}, nil, client)
 	if err != nil {
-		return nil, err
+		return api{}, err
 	}
-	path := []string{"apis", res.Group, res.Version, res.Resource}
+	version := []string{"apis", res.Group, res.Version}
 	if res.Group == "" {
-		path = []string{"api", res.Version, res.Resource}
+		version = []string{"api", res.Version}
 	}
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
 	params := runtime.NewParameterCodec(scheme)
-	get := func(options *metav1.ListOptions) *rest.Request {
-		limit.apply(options)
-		return c.Get().AbsPath(path...).SpecificallyVersionedParams(options, params, metav1.SchemeGroupVersion)
+	get := func(namespace string, options *metav1.ListOptions) *rest.Request {
+		return c.Get().AbsPath(version...).NamespaceIfScoped(namespace, namespace != "").Resource(res.Resource).
+			SpecificallyVersionedParams(options, params, metav1.SchemeGroupVersion)
 	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return get(&options).Do(ctx).Get()
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			return get(&options).Watch(ctx)
-		},
-	}, nil
+	return api{get, limit}, nil
+}
+
+func (a api) list(ctx context.Context, options metav1.ListOptions) (*record.List, error) {
+	a.limit.apply(&options)
+	return a.listRecords(ctx, "", options)
+}
+
+func (a api) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	a.limit.apply(&options)
+	options.Watch = true
+	return a.get("", &options).Watch(ctx)
+}
+
+// current is the newest resourceVersion, by a quorum read.
+func (a api) current(ctx context.Context) (string, error) {
+	options := metav1.ListOptions{Limit: 1}
+	a.limit.apply(&options)
+	list, err := a.listRecords(ctx, "", options)
+	if err != nil {
+		return "", err
+	}
+	return list.ResourceVersion, nil
+}
+
+// at is the object of the record's name as it was in a resourceVersion; nil if there was
+// none.
+func (a api) at(ctx context.Context, r *record.Record, resourceVersion string) (*record.Record, error) {
+	options := metav1.ListOptions{ResourceVersion: resourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	a.limit.apply(&options)
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, r.Name).String()
+	options.FieldSelector = strings.TrimPrefix(options.FieldSelector+","+name, ",")
+	list, err := a.listRecords(ctx, r.Namespace, options)
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return list.Items[0], nil
+}
+
+func (a api) listRecords(ctx context.Context, namespace string, options metav1.ListOptions) (*record.List, error) {
+	l, err := a.get(namespace, &options).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	list, ok := l.(*record.List)
+	if !ok {
+		return nil, fmt.Errorf("a list decodes to %T", l)
+	}
+	return list, nil
 }
 
 // negotiator makes a REST client decode lists and watches into records. It

@@ -62,8 +62,9 @@ func TestMarkersFollowWhatIsComplete(t *testing.T) {
 				in.Action(e.Type, e.Object)
 			}
 			in.Stop()
+			up := &upstream{source: New(things, Limits{})}
 			var got []string
-			for e := range markWatch(in, test.options).ResultChan() {
+			for e := range up.marked(t.Context(), in, test.options, position{}).ResultChan() {
 				line := string(e.Type)
 				if r, ok := e.Object.(*record.Record); ok {
 					line += " " + r.ResourceVersion
@@ -86,7 +87,8 @@ func TestMarkersFollowWhatIsComplete(t *testing.T) {
 func TestStoppedWatchEndsAlthoughNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := watch.NewFake()
-		m := markWatch(in, metav1.ListOptions{})
+		up := &upstream{source: New(things, Limits{})}
+		m := up.marked(t.Context(), in, metav1.ListOptions{}, position{})
 		synctest.Wait() // it waits for a reader of the first marker
 		m.Stop()
 		if _, open := <-m.ResultChan(); open {

@@ -176,7 +176,7 @@ func (r *reader) reset(t *rapid.T) {
 func (r *reader) decode(t *rapid.T, b *view.Batch) []*runnelv1.Event {
 	const resource = 3
 	var response runnelv1.SubscribeResponse
-	if err := proto.Unmarshal(wire.Batch(resource, b.Initial, b.Events).Bytes(), &response); err != nil {
+	if err := proto.Unmarshal(wire.Batch(resource, b.Initial, b.Events, nil).Bytes(), &response); err != nil {
 		t.Fatalf("frame: %v", err)
 	}
 	batch := response.GetBatch()

@@ -20,9 +20,8 @@ type tallies struct {
 var tally = &tallies{counts: map[string]int{
 	"scan of several steps":                  0,
 	"scan of a subscriber that was synced":   0,
-	"ring overrun":                           0,
 	"ring grown":                             0,
-	"ended stays forgotten although held":    0,
+	"ended stays forgotten":                  0,
 	"ended stays collected":                  0,
 	"slot freed":                             0,
 	"slot used again":                        0,
@@ -78,7 +77,6 @@ type insides struct {
 	ring      int
 	ended     int
 	forgotten uint64
-	overrun   bool
 }
 
 func inside(v *view.View, c *view.Cursor) insides {
@@ -89,7 +87,6 @@ func inside(v *view.View, c *view.Cursor) insides {
 		ring:      vv.FieldByIndex(ringField).Len(),
 		ended:     vv.FieldByIndex(endedField).Len(),
 		forgotten: vv.FieldByIndex(forgottenField).Uint(),
-		overrun:   vv.FieldByIndex(overrunField).Uint() != 0,
 	}
 	if c != nil {
 		cv := reflect.ValueOf(c).Elem()
@@ -105,7 +102,6 @@ var (
 	ringField      = field[view.View]("ring", "changes")
 	endedField     = field[view.View]("ended", "refs")
 	forgottenField = field[view.View]("ended", "forgotten")
-	overrunField   = field[view.View]("overrun", "v")
 	scanningField  = field[view.Cursor]("scanning")
 	seenField      = field[view.Cursor]("seen")
 	passedField    = field[view.Cursor]("passed")
@@ -132,9 +128,6 @@ func (c *tallies) read(before, after insides, r *reader) {
 	if after.steps > 1 {
 		c.add("scan of several steps", 1)
 	}
-	if after.overrun {
-		c.add("ring overrun", 1)
-	}
 	if !before.scanning && after.scanning && !r.batch.Reset {
 		c.add("scan of a subscriber that was synced", 1)
 	}
@@ -152,7 +145,7 @@ func (c *tallies) applied(before, after insides) {
 		c.add("ended stays collected", 1)
 	}
 	if after.forgotten > before.forgotten {
-		c.add("ended stays forgotten although held", 1)
+		c.add("ended stays forgotten", 1)
 	}
 	if before.ring > 0 && after.ring > before.ring {
 		c.add("ring grown", 1)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -19,7 +20,7 @@ import (
 func TestModel(t *testing.T) {
 	// What is rare may not have happened the first time.
 	for range 5 {
-		rapid.Check(t, history)
+		rapid.Check(t, aHistory)
 		if t.Failed() || testing.Short() || !enough() || len(tally.never()) == 0 {
 			break
 		}
@@ -36,7 +37,7 @@ func enough() bool {
 	return err == nil && checks >= defaultChecks
 }
 
-func history(t *rapid.T) {
+func aHistory(t *rapid.T) {
 	m := newModel(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"write":       m.write,
@@ -80,7 +81,9 @@ func newModel(t *rapid.T) *model {
 		world:  newWorld(rapid.Bool().Draw(t, "bare")),
 		oracle: newOracle(),
 	}
-	m.source = New(resource.Resource{}, m.limits)
+	// What nobody holds is forgotten at once, or only where there is too much of it.
+	m.limits.Horizon = rapid.SampledFrom([]time.Duration{time.Nanosecond, time.Hour}).Draw(t, "horizon")
+	m.source = New(resource.Resource{}, Limits{Views: m.limits, RecentBytes: 1, LingerBytes: 1})
 	m.feed = &feed{world: m.world, oracle: m.oracle, source: m.source, marker: -1, quiet: rapid.Bool().Draw(t, "quiet informer")}
 	// Only a view of many objects grows its ring.
 	for key := range rapid.SampledFrom([]int{0, 3, worldKeys, worldKeys}).Draw(t, "objects before") {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/runnel-dev/runnel/internal/resource"
-	"github.com/runnel-dev/runnel/internal/view"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
@@ -21,8 +20,8 @@ import (
 type PoolConfig struct {
 	// REST reaches the API server.
 	REST *rest.Config
-	// Limits bound the views.
-	Limits view.Limits
+	// Limits bound each source.
+	Limits Limits
 	// IdleStop is how long a source without users is kept; 0 for the default.
 	IdleStop time.Duration
 	// Preload are the sources that start with the pool and are kept.
@@ -132,11 +131,12 @@ func (p *Pool) Run(ctx context.Context) error {
 
 func (p *Pool) feed(ctx context.Context, s *Source) {
 	log := p.cfg.Log.With("resource", s.Resource().String())
-	lw, err := newListWatch(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()], log)
+	api, err := newAPI(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()], log)
 	if err == nil {
 		log.Info("source started")
 		p.running.Go(func() { logStates(ctx, log, s) })
-		err = runInformer(ctx, s, lw)
+		p.running.Go(func() { s.quorum.run(ctx, s.checked(api.current)) })
+		err = runInformer(ctx, s, api, log)
 	}
 	if err != nil {
 		s.Failed(err)

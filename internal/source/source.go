@@ -8,6 +8,11 @@
 // until the marker that ends it and is then one step, for a list arrives in no
 // order: only at its end is anything true of the whole (D12).
 //
+// So that subscribers can resume, a source remembers its recent changes, and builds a
+// view that nobody held from them, leaves included; views outlive their last
+// subscriber for a while (D8). Where the API server's history was rewritten, it starts
+// over with another informer, and so do its views (D9, see history.go).
+//
 // Invariants:
 //   - objects, the views and the watermark describe one instant whenever mu is
 //     free; the watermark is moved last.
@@ -40,7 +45,9 @@ var ErrNotSynced = errors.New("source not synced")
 // use, except that Upsert, Delete, Missing and Mark come from one goroutine.
 type Source struct {
 	resource resource.Resource
-	limits   view.Limits
+	limits   Limits
+	// quorum asks the API server, once for many.
+	quorum *quorum
 	// restricted says that there are objects which the source is not told of. It
 	// is set before the source is shared.
 	restricted bool
@@ -52,14 +59,51 @@ type Source struct {
 	// objects holds the newest records by namespace and key.
 	objects map[string]map[string]*record.Record
 	views   map[viewKey]*sharedView
+	linger  lingering
 	// byNamespace finds the views that a change may touch: those of its
 	// namespace, and those of all namespaces under "".
 	byNamespace map[string]map[*sharedView]struct{}
 	// listed are the changes of a list that has not ended.
 	listed pending
-	// watermark is the resourceVersion up to which objects is complete.
+	recent recent
+	// watermark is the resourceVersion up to which objects is complete; moved, if not
+	// nil, is closed when it moves.
 	watermark string
+	moved     chan struct{}
+	history   history
 	waiting   map[chan<- struct{}]struct{}
+}
+
+// Limits bound what a source keeps. Zero fields take the defaults.
+type Limits struct {
+	// Views bounds each view.
+	Views view.Limits
+	// RecentBytes is how many bytes of superseded objects are kept, to rebuild views
+	// that nobody held.
+	RecentBytes int
+	// LingerBytes is how many bytes views without subscribers may take.
+	LingerBytes int
+}
+
+// DefaultLimits are the limits that a zero field takes.
+func DefaultLimits() Limits {
+	return Limits{
+		Views:       view.DefaultLimits(),
+		RecentBytes: 8 << 20,  // four thousand changes of objects of 2 KB
+		LingerBytes: 16 << 20, // some thousand views of a node's Pods
+	}
+}
+
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	l.Views = l.Views.WithDefaults()
+	if l.RecentBytes <= 0 {
+		l.RecentBytes = d.RecentBytes
+	}
+	if l.LingerBytes <= 0 {
+		l.LingerBytes = d.LingerBytes
+	}
+	return l
 }
 
 // State tells how a source is doing.
@@ -86,13 +130,17 @@ type sharedView struct {
 	key       viewKey
 	namespace string
 	users     int
+	// lingers is since when it has no users.
+	lingers time.Time
 }
 
 // New returns a source without data: its state is STARTING.
-func New(res resource.Resource, limits view.Limits) *Source {
+func New(res resource.Resource, limits Limits) *Source {
 	s := &Source{
 		resource:    res,
-		limits:      limits,
+		limits:      limits.withDefaults(),
+		quorum:      newQuorum(),
+		history:     history{fresh: true},
 		objects:     map[string]map[string]*record.Record{},
 		views:       map[viewKey]*sharedView{},
 		byNamespace: map[string]map[*sharedView]struct{}{},
@@ -130,9 +178,11 @@ func (s *Source) Notify(wake chan<- struct{}) (stop func()) {
 }
 
 // View returns the view of the selector and projection, shared with everyone who
-// asks for an equal one, until release is called. The error is ErrNotSynced
-// before the first list has ended: an unknown resource is not an empty one (D7).
-func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *view.View, release func(), err error) {
+// asks for an equal one, until release is called. It remembers what happened since the
+// resourceVersion, as far as the source does; "" says that nobody wants to know. The
+// error is ErrNotSynced before the first list has ended: an unknown resource is not an
+// empty one (D7).
+func (s *Source) View(sel *selector.Selector, proj projection.Projection, since string) (v *view.View, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.State().Ready() {
@@ -142,8 +192,7 @@ func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *vi
 	shared, ok := s.views[key]
 	if !ok {
 		shared = &sharedView{
-			View: view.New(view.Config{Selector: sel, Projection: proj, Limits: s.limits},
-				s.inNamespaceLocked(sel.Namespace()), s.watermark),
+			View:      s.fillLocked(view.Config{Selector: sel, Projection: proj, Limits: s.limits.Views}, since),
 			key:       key,
 			namespace: sel.Namespace(),
 		}
@@ -163,6 +212,13 @@ func (s *Source) release(shared *sharedView) {
 	if shared.users--; shared.users > 0 {
 		return
 	}
+	now := time.Now()
+	s.linger.add(shared, now)
+	s.sweepLocked(now)
+}
+
+// forgetLocked drops a view.
+func (s *Source) forgetLocked(shared *sharedView) {
 	delete(s.views, shared.key)
 	delete(s.byNamespace[shared.namespace], shared)
 	if len(s.byNamespace[shared.namespace]) == 0 {
@@ -170,8 +226,22 @@ func (s *Source) release(shared *sharedView) {
 	}
 }
 
+// fillLocked returns a new view. It begins where the source's memory does, if somebody
+// wants to go on from a resourceVersion since then.
+func (s *Source) fillLocked(cfg view.Config, since string) *view.View {
+	objects := s.inNamespaceLocked(cfg.Selector.Namespace())
+	if !s.recent.covers(since) {
+		return view.New(cfg, objects, s.watermark, time.Now())
+	}
+	v := view.New(cfg, s.recent.before(objects), s.recent.since, s.recent.began)
+	for _, step := range s.recent.all() {
+		v.Apply(step)
+	}
+	return v
+}
+
 // inNamespaceLocked yields the objects of the namespace, or all for "".
-func (s *Source) inNamespaceLocked(namespace string) func(yield func(*record.Record) bool) {
+func (s *Source) inNamespaceLocked(namespace string) view.Objects {
 	if namespace != "" {
 		return maps.Values(s.objects[namespace])
 	}

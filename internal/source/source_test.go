@@ -10,7 +10,7 @@ import (
 )
 
 func TestEqualSubscriptionsShareAViewUntilTheLastIsReleased(t *testing.T) {
-	s := New(things, view.Limits{})
+	s := New(things, Limits{LingerBytes: 1})
 	s.Mark("1")
 	open := func(text string, p projection.Projection) (*view.View, func()) {
 		t.Helper()
@@ -18,7 +18,7 @@ func TestEqualSubscriptionsShareAViewUntilTheLastIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, release, err := s.View(sel, p)
+		v, release, err := s.View(sel, p, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestEqualSubscriptionsShareAViewUntilTheLastIsReleased(t *testing.T) {
 }
 
 func TestMarkAloneMovesTheWatermarkAndIsNoChange(t *testing.T) { // D6
-	s := New(things, view.Limits{})
+	s := New(things, Limits{LingerBytes: 1})
 	s.Mark("5")
 	v, release, err := want{}.open(s)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestListsThatNoWatchFollowsDoNotPileUp(t *testing.T) {
 		w.put(key, 0, func(*object) {})
 	}
 	now := w.now()
-	s := New(things, view.Limits{})
+	s := New(things, Limits{LingerBytes: 1})
 	for range 10 {
 		for _, r := range w.listed(now[:]) {
 			s.Upsert(r)
@@ -99,7 +99,7 @@ func TestListsThatNoWatchFollowsDoNotPileUp(t *testing.T) {
 
 // Handlers trail the informer: what was complete before a failure does not undo it.
 func TestMarkBehindAFailureDoesNotHideIt(t *testing.T) { // D11
-	s := New(things, view.Limits{})
+	s := New(things, Limits{LingerBytes: 1})
 	s.Failed(errors.New("connection refused"))
 	s.Mark("1") // what was failing is there
 	if got := s.State().Source; got != synced {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"time"
 
 	"github.com/runnel-dev/runnel/internal/record"
@@ -34,12 +35,15 @@ func (p *pending) add(key string, c view.Change) {
 func (s *Source) Upsert(r *record.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.history.abandoned {
+		return
+	}
 	c := view.Change{New: r}
-	if r.Listed || s.listed.any() {
+	if r.Listed || s.heldBackLocked() {
 		s.listed.add(r.Key(), c)
 		return
 	}
-	s.stepLocked([]view.Change{c}, r.ResourceVersion)
+	s.stepLocked([]view.Change{c}, r.ResourceVersion, time.Now())
 }
 
 // Delete takes in a deletion that was watched. The final record carries the
@@ -56,11 +60,14 @@ func (s *Source) Delete(final *record.Record) {
 		// The API server says the same of what left the source's selector (D4).
 		c.Reason = runnelv1.DeletionReason_DELETION_REASON_LEFT_VIEW
 	}
-	if s.listed.any() {
+	if s.history.abandoned {
+		return
+	}
+	if s.heldBackLocked() {
 		s.listed.add(final.Key(), c)
 		return
 	}
-	s.stepLocked([]view.Change{c}, final.ResourceVersion)
+	s.stepLocked([]view.Change{c}, final.ResourceVersion, time.Now())
 }
 
 // Missing takes in that a list does not hold an object which was held before:
@@ -68,6 +75,9 @@ func (s *Source) Delete(final *record.Record) {
 func (s *Source) Missing(namespace, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.history.abandoned {
+		return
+	}
 	// Whether it is held is known when the step is made: it may have come with a
 	// list that was not followed by a watch, and is still held back.
 	s.listed.add(key, view.Change{
@@ -81,18 +91,44 @@ func (s *Source) Missing(namespace, key string) {
 func (s *Source) Mark(resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.history.abandoned {
+		return
+	}
 	listed := s.listed.changes
 	s.listed = pending{}
+	if s.contradictedLocked(listed) {
+		s.abandonLocked("a list holds an object that should have been seen before")
+		return
+	}
 	for i := range listed {
 		// The list's own resourceVersion is an upper bound for what it misses.
 		if listed[i].New == nil && listed[i].ResourceVersion == "" {
 			listed[i].ResourceVersion = resourceVersion
 		}
 	}
-	s.stepLocked(listed, resourceVersion)
+	now := time.Now()
+	if s.history.fresh {
+		s.beginLocked(listed, resourceVersion, now)
+	} else {
+		s.stepLocked(listed, resourceVersion, now)
+	}
+	s.tidyLocked(now)
 	// A failure that was told meanwhile is over when a watch is open, see Connected.
 	if state := s.State(); !state.Ready() || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
-		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
+		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: now})
+	}
+}
+
+// heldBackLocked tells whether changes wait for the marker that ends a list.
+func (s *Source) heldBackLocked() bool { return s.history.fresh || s.listed.any() }
+
+// tidyLocked forgets what is beyond the horizon; bookmarks see to it that this is done
+// about once in a minute.
+func (s *Source) tidyLocked(now time.Time) {
+	s.recent.forget(now.Add(-s.limits.Views.Horizon), s.limits.RecentBytes)
+	s.sweepLocked(now)
+	for _, v := range s.views {
+		v.Collect(now)
 	}
 }
 
@@ -102,30 +138,60 @@ const asOfPrecision = time.Second
 // stepLocked makes the changes visible, in objects and in every view that they
 // touch, and moves the watermark to the resourceVersion at which the resource is
 // complete with them.
-func (s *Source) stepLocked(changes []view.Change, watermark string) {
+func (s *Source) stepLocked(changes []view.Change, watermark string, now time.Time) {
 	if s.restricted {
 		changes = s.withoutReplacingLocked(changes)
 	}
-	// One change is the rule; it needs no table of views.
-	if len(changes) == 1 {
-		if s.takeLocked(&changes[0]) {
-			s.eachViewLocked(&changes[0], func(v *sharedView) { v.Apply(changes, watermark) })
-		}
-	} else {
-		touched := map[*sharedView][]view.Change{}
-		for i := range changes {
-			if s.takeLocked(&changes[i]) {
-				s.eachViewLocked(&changes[i], func(v *sharedView) { touched[v] = append(touched[v], changes[i]) })
-			}
-		}
-		for v, changes := range touched {
-			v.Apply(changes, watermark)
+	taken := changes[:0]
+	for _, c := range changes {
+		if s.takeLocked(&c) {
+			taken = append(taken, c)
 		}
 	}
-	s.watermark = record.NewerResourceVersion(s.watermark, watermark)
-	if state, now := s.State(), time.Now(); state.Ready() && now.Sub(state.AsOf) > asOfPrecision {
+	step := view.Step{
+		Changes:         taken,
+		ResourceVersion: record.NewerResourceVersion(s.watermark, watermark),
+		At:              now,
+	}
+	switch len(taken) {
+	case 0:
+	case 1: // the rule; it needs no table of views
+		s.eachViewLocked(&taken[0], func(v *sharedView) { v.Apply(step) })
+	default:
+		touched := map[*sharedView][]view.Change{}
+		for i := range taken {
+			s.eachViewLocked(&taken[i], func(v *sharedView) { touched[v] = append(touched[v], taken[i]) })
+		}
+		for v, changes := range touched {
+			v.Apply(view.Step{Changes: changes, ResourceVersion: step.ResourceVersion, At: now})
+		}
+	}
+	s.rememberLocked(step)
+	s.moveLocked(step.ResourceVersion)
+	if state := s.State(); state.Ready() && now.Sub(state.AsOf) > asOfPrecision {
 		state.AsOf = now
 		s.state.Store(&state)
+	}
+}
+
+// rememberLocked keeps a step for views to come, less what changes nothing for any: a
+// list brings every object again.
+func (s *Source) rememberLocked(step view.Step) {
+	step.Changes = slices.DeleteFunc(step.Changes, func(c view.Change) bool {
+		return c.Old != nil && c.New != nil && c.Old.UID == c.New.UID &&
+			c.Old.ResourceVersion == c.New.ResourceVersion && c.Old.Version == c.New.Version
+	})
+	if len(step.Changes) > 0 {
+		s.recent.add(step, s.limits.Views.Horizon, s.limits.RecentBytes)
+	}
+}
+
+// moveLocked sets the watermark and wakes those who await it.
+func (s *Source) moveLocked(watermark string) {
+	s.watermark = watermark
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
 	}
 }
 
@@ -149,10 +215,7 @@ func (s *Source) takeLocked(c *view.Change) bool {
 		return true
 	}
 	c.Old = old
-	if s.objects[r.Namespace] == nil {
-		s.objects[r.Namespace] = map[string]*record.Record{}
-	}
-	s.objects[r.Namespace][r.Key()] = r
+	s.putLocked(r)
 	return true
 }
 

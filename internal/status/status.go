@@ -44,6 +44,11 @@ const (
 	ReasonSourceUnavailable = "SOURCE_UNAVAILABLE"
 	// ReasonDraining: the server is shutting down.
 	ReasonDraining = "DRAINING"
+	// ReasonTokenExpired: a resume token cannot be resumed; the caller may come back
+	// with the versions that it knows.
+	ReasonTokenExpired = "TOKEN_EXPIRED"
+	// ReasonBehindToken: this replica has not seen yet what the token covers.
+	ReasonBehindToken = "BEHIND_TOKEN"
 	// ReasonInternal: a bug of the server.
 	ReasonInternal = "INTERNAL"
 )
@@ -98,6 +103,18 @@ func Draining(retryAfter time.Duration) error {
 // SourceUnavailable is Unavailable for a resource that cannot be served now.
 func SourceUnavailable(field, message string) error {
 	return newError(codes.Unavailable, ReasonSourceUnavailable, field+": "+message, retry(defaultRetryDelay))
+}
+
+// TokenExpired is Aborted for a resume token that cannot be resumed, where the caller
+// asked for that.
+func TokenExpired(field string) error {
+	return fields(codes.Aborted, ReasonTokenExpired, []Violation{{field, errors.New("expired; offer the known versions, or take a snapshot")}})
+}
+
+// Behind is Unavailable for a replica that is still behind a resume token after a time.
+func Behind(field string, waited time.Duration) error {
+	message := fmt.Sprintf("%s: this replica is behind it, even after %v; another one may not be", field, waited)
+	return newError(codes.Unavailable, ReasonBehindToken, message, retry(defaultRetryDelay))
 }
 
 // Resource is the status of a resource that could not be resolved; the field

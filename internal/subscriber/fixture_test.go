@@ -18,7 +18,6 @@ import (
 	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/resource"
 	"github.com/runnel-dev/runnel/internal/source"
-	"github.com/runnel-dev/runnel/internal/view"
 	"github.com/runnel-dev/runnel/internal/wire"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
@@ -35,7 +34,7 @@ var (
 // sources, which the test feeds.
 type cluster struct {
 	t      testing.TB
-	limits view.Limits
+	limits source.Limits
 
 	mu        sync.Mutex
 	installed []resource.Resource
@@ -193,6 +192,8 @@ func render(r *runnelv1.SubscribeResponse) string {
 			}
 		}
 		return s
+	case *runnelv1.SubscribeResponse_Resumed:
+		return fmt.Sprintf("%d: resumed", f.Resumed.GetResource())
 	case *runnelv1.SubscribeResponse_Reset_:
 		return fmt.Sprintf("%d: reset %s", f.Reset_.GetResource(), short(f.Reset_.GetReason(), "RESET_REASON_"))
 	case *runnelv1.SubscribeResponse_Synced:

@@ -17,10 +17,16 @@ func resetFrame(resource int, reason runnelv1.ResetReason) *runnelv1.SubscribeRe
 	}}}
 }
 
-func syncedFrame(resource int, digest *runnelv1.Digest) *runnelv1.SubscribeResponse {
+func resumedFrame(resource int) *runnelv1.SubscribeResponse {
+	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Resumed{Resumed: &runnelv1.Resumed{
+		Resource: uint32(resource),
+	}}}
+}
+
+func syncedFrame(resource int, digest *runnelv1.Digest, token []byte) *runnelv1.SubscribeResponse {
 	index := uint32(resource)
 	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Synced{Synced: &runnelv1.Synced{
-		Resource: &index, Digest: digest,
+		Resource: &index, Digest: digest, ResumeToken: token,
 	}}}
 }
 
@@ -28,9 +34,9 @@ func allSyncedFrame() *runnelv1.SubscribeResponse {
 	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Synced{Synced: &runnelv1.Synced{}}}
 }
 
-func bookmarkFrame(resource int, resourceVersion string, digest *runnelv1.Digest) *runnelv1.SubscribeResponse {
+func bookmarkFrame(resource int, resourceVersion string, digest *runnelv1.Digest, token []byte) *runnelv1.SubscribeResponse {
 	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Bookmark{Bookmark: &runnelv1.Bookmark{
-		Resource: uint32(resource), ResourceVersion: resourceVersion, Digest: digest,
+		Resource: uint32(resource), ResourceVersion: resourceVersion, Digest: digest, ResumeToken: token,
 	}}}
 }
 

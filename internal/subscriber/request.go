@@ -16,6 +16,8 @@ import (
 	"github.com/runnel-dev/runnel/internal/projection"
 	"github.com/runnel-dev/runnel/internal/selector"
 	"github.com/runnel-dev/runnel/internal/status"
+	"github.com/runnel-dev/runnel/internal/token"
+	"github.com/runnel-dev/runnel/internal/view"
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
@@ -28,6 +30,7 @@ type selection struct {
 	namespaces               []string
 	criteria                 *selector.Criteria
 	projection               projection.Projection
+	offer                    offer
 }
 
 // selectors returns one selector for each namespace, or one for all.
@@ -144,9 +147,25 @@ func (p *parser) resource(field string, r *runnelv1.ResourceSubscription) select
 	s.criteria = selector.NewCriteria(names, requirements, fields)
 	s.projection = p.projection(field, r)
 	p.unserved(field+".expression", r.GetExpression() != "")
-	p.unserved(field+".resume_token", len(r.GetResumeToken()) > 0)
-	p.unserved(field+".known", len(r.GetKnown()) > 0)
+	s.offer = p.offer(field, r)
 	return s
+}
+
+// offer reads what the subscriber says it holds. A token that cannot be read is one that
+// has expired.
+func (p *parser) offer(field string, r *runnelv1.ResourceSubscription) (o offer) {
+	if len(r.GetResumeToken()) > 0 {
+		o.any = true
+		o.token, _ = token.Parse(r.GetResumeToken())
+	}
+	if len(r.GetKnown()) > 0 {
+		known, err := view.ParseKnown(r.GetKnown())
+		if err != nil {
+			p.reject(field+".known", err)
+		}
+		o.any, o.known = true, known
+	}
+	return o
 }
 
 func (p *parser) projection(field string, r *runnelv1.ResourceSubscription) projection.Projection {

@@ -68,9 +68,10 @@ func TestBadRequestsAreRefusedNamingTheField(t *testing.T) {
 		{"resource without watch", request(&resourceRequest{Resource: "tokenreviews"}, &resourceRequest{Resource: "pods"}),
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].resource"}},
 		{"what is not served yet", &runnelv1.SubscribeRequest{
-			Resources: []*resourceRequest{{Resource: "pods", Expression: "true", ResumeToken: []byte{1}, Known: []byte{1}}}},
-			codes.Unimplemented, status.ReasonUnimplementedField,
-			[]string{"resources[0].expression", "resources[0].resume_token", "resources[0].known"}},
+			Resources: []*resourceRequest{{Resource: "pods", Expression: "true"}}},
+			codes.Unimplemented, status.ReasonUnimplementedField, []string{"resources[0].expression"}},
+		{"known versions that are no pairs", one(&resourceRequest{Resource: "pods", Known: make([]byte, 17)}),
+			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].known"}},
 		{"malformed field selector", one(&resourceRequest{Resource: "pods", FieldSelector: "spec.list[*]=a"}),
 			codes.InvalidArgument, status.ReasonInvalidField, []string{"resources[0].field_selector"}},
 		{"long malformed selector", one(&resourceRequest{Resource: "pods", LabelSelector: strings.Repeat("é", 100<<10)}),

@@ -19,11 +19,14 @@ import (
 // stream is one call of Subscribe. All its methods run on the call's goroutine.
 type stream struct {
 	cfg      *Config
+	counts   *counts
 	failFast bool
 	patches  bool
-	interval time.Duration // between bookmarks
-	pace     pace
-	out      grpc.ServerStream
+	// failExpired says that the call ends where a token has expired.
+	failExpired bool
+	interval    time.Duration // between bookmarks
+	pace        pace
+	out         grpc.ServerStream
 	// wake is sent on by views and sources when there is something to look at.
 	wake          chan struct{}
 	subscriptions []*subscription
@@ -86,7 +89,7 @@ func (s *stream) run(ctx context.Context) error {
 	always := make(chan struct{})
 	close(always)
 	for {
-		more, err := s.turn()
+		more, err := s.turn(ctx)
 		if err != nil {
 			return err
 		}
@@ -144,8 +147,9 @@ func (s *stream) resolve(ctx context.Context) error {
 
 // turn gives every resource its turn to send: one read for each that is synced,
 // and one batch of a snapshot for the first that is not, so that snapshots come
-// in the order of the request (D12). It reports whether there is more to send.
-func (s *stream) turn() (more bool, err error) {
+// in the order of the request (D12). What is resumed does not wait for the snapshots of
+// others. It reports whether there is more to send.
+func (s *stream) turn(ctx context.Context) (more bool, err error) {
 	snapshotTaken, synced, servable := false, true, false
 	var reason error
 	s.pace.turn(time.Now())
@@ -172,9 +176,12 @@ func (s *stream) turn() (more bool, err error) {
 			more = more || sub.pending()
 		case starting:
 			snapshotTaken = true // by a resource that is about to have one
+		case sub.parts == nil && sub.offer.any, sub.resumed:
+			more = true
+			err = s.snapshot(ctx, sub)
 		case !snapshotTaken:
 			snapshotTaken, more = true, true // if only the next resource's
-			err = s.snapshot(sub)
+			err = s.snapshot(ctx, sub)
 		}
 		if err != nil {
 			return false, err
@@ -200,13 +207,11 @@ func (s *stream) tell(sub *subscription, state source.State) error {
 	return s.out.SendMsg(statusFrame(sub.index, state))
 }
 
-// snapshot sends the next batch of the resource's snapshot.
-func (s *stream) snapshot(sub *subscription) error {
+// snapshot sends the next batch of the resource's snapshot, or of what a subscriber that
+// came back has missed.
+func (s *stream) snapshot(ctx context.Context, sub *subscription) error {
 	if sub.parts == nil {
-		if err := sub.start(s.wake, s.patches); err != nil {
-			return status.SourceUnavailable(sub.field, err.Error())
-		}
-		if err := s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_NEW)); err != nil {
+		if err := s.begin(ctx, sub); err != nil {
 			return err
 		}
 	}
@@ -224,7 +229,7 @@ func (s *stream) snapshot(sub *subscription) error {
 	if sub.level() {
 		digest = digestMessage(sub.digest())
 	}
-	return s.out.SendMsg(syncedFrame(sub.index, digest))
+	return s.out.SendMsg(syncedFrame(sub.index, digest, sub.token()))
 }
 
 // live sends what is new, and the bookmark if one is due and nothing is.
@@ -249,22 +254,25 @@ func (s *stream) live(sub *subscription) error {
 		return nil
 	}
 	sub.bookmark = false
-	return s.out.SendMsg(bookmarkFrame(sub.index, sub.resourceVersion(watermark), digestMessage(sub.digest())))
+	watermark = sub.resourceVersion(watermark)
+	return s.out.SendMsg(bookmarkFrame(sub.index, watermark, digestMessage(sub.digest()), sub.exactToken(watermark)))
 }
 
 // read sends what the part's cursor finds.
 func (s *stream) read(sub *subscription, p *part) error {
 	b := &s.batch
 	p.cursor.Read(b)
-	p.level, p.digest, p.resourceVersion = b.Level, b.Digest, b.ResourceVersion
+	p.level, p.digest, p.resourceVersion, p.last = b.Level, b.Digest, b.ResourceVersion, b.Last
 	if b.Reset {
-		sub.restart(s.wake, s.patches)
-		s.toldSynced = false
-		return s.out.SendMsg(resetFrame(sub.index, runnelv1.ResetReason_RESET_REASON_OVERTAKEN))
+		return s.reset(sub)
 	}
 	for events := b.Events; len(events) > 0; {
 		n := fit(events, s.cfg.Limits.FrameBytes)
-		if err := s.out.SendMsg(wire.Batch(sub.index, b.Initial, events[:n])); err != nil {
+		token := sub.partialToken()
+		if n == len(events) {
+			token = sub.token()
+		}
+		if err := s.out.SendMsg(wire.Batch(sub.index, b.Initial, events[:n], token)); err != nil {
 			return err
 		}
 		events = events[n:]
@@ -275,6 +283,23 @@ func (s *stream) read(sub *subscription, p *part) error {
 		b.Events = nil
 	}
 	return nil
+}
+
+// reset begins the resource's snapshot anew: its view says that what the subscriber holds is
+// in doubt.
+func (s *stream) reset(sub *subscription) error {
+	reason := runnelv1.ResetReason_RESET_REASON_OVERTAKEN
+	if s.batch.Rewritten {
+		reason = runnelv1.ResetReason_RESET_REASON_HISTORY_REWRITTEN
+		sub.floor = ""
+		for i := range sub.parts {
+			sub.parts[i].last = ""
+		}
+	}
+	sub.restart()
+	s.toldSynced = false
+	s.counts.reset.Add(1)
+	return s.out.SendMsg(resetFrame(sub.index, reason))
 }
 
 // keptEvents is the largest list of events that a stream keeps for its next read.

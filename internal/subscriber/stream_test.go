@@ -197,7 +197,7 @@ func TestDrainingEndsStreamsWithGoodbye(t *testing.T) {
 func TestOvertakenSubscriberIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, pods)
-		c.limits = view.Limits{EndedStays: 4, Ring: 16}
+		c.limits.Views = view.Limits{EndedStays: 4, Ring: 16}
 		src := c.source(pods)
 		big := strings.Repeat("x", 60)
 		src.Mark("1")
@@ -232,7 +232,7 @@ func TestOvertakenSubscriberIsReset(t *testing.T) {
 func TestResetResourceWaitsBehindOneThatStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, pods)
-		c.limits = view.Limits{EndedStays: 4, Ring: 16}
+		c.limits.Views = view.Limits{EndedStays: 4, Ring: 16}
 		src := c.source(pods)
 		big := strings.Repeat("x", 60)
 		many := func(rv int, change func(*record.Record)) {
@@ -293,7 +293,7 @@ func TestLargeBatchesAreSplitByBytes(t *testing.T) {
 // However much one live read may take, its frames are what clients accept.
 func TestLargeLiveReadsAreSplitByBytes(t *testing.T) {
 	c := newCluster(t, pods)
-	c.limits = view.Limits{LiveBytes: 64 << 20}
+	c.limits.Views = view.Limits{LiveBytes: 64 << 20}
 	src := c.source(pods)
 	src.Mark("1")
 	s := subscribe(t, serve(t, Config{Resolver: c, Sources: c}), request(&runnelv1.ResourceSubscription{Resource: "pods"}))

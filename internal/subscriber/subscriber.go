@@ -7,12 +7,13 @@
 // object (D3, D10).
 //
 // Files: request.go checks requests and allowed.go their resources, stream.go is
-// the life of one stream, subscription.go one resource of it. Start reading at
-// stream.run.
+// the life of one stream, subscription.go one resource of it, and resume.go how a
+// subscriber goes on that comes back. Start reading at stream.run.
 package subscriber
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
@@ -46,6 +47,10 @@ type Config struct {
 	Draining <-chan struct{}
 	// Limits bound requests; zero fields take the defaults.
 	Limits Limits
+	// Cluster tells the clusters apart whose tokens are valid: the same on every replica.
+	Cluster string
+	// Log is told of what should not happen; nil discards it.
+	Log *slog.Logger
 }
 
 // Limits bound what one request may ask for.
@@ -72,6 +77,9 @@ type Limits struct {
 	// Retry is how long to wait before looking again for a resource that was not
 	// found.
 	Retry time.Duration
+	// BehindWait is how long a subscriber waits for a replica that is behind its resume
+	// token, before it is told to try another one.
+	BehindWait time.Duration
 }
 
 // DefaultLimits are the limits that a zero field takes.
@@ -88,6 +96,7 @@ func DefaultLimits() Limits {
 		Bookmark:      30 * time.Second,
 		MinBookmark:   time.Second,
 		Retry:         5 * time.Second, // a CRD that is installed while a subscriber waits
+		BehindWait:    5 * time.Second, // a busy API server's delay; another replica is sooner
 	}
 }
 
@@ -104,6 +113,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Bookmark, d.Bookmark)
 	orDefault(&l.MinBookmark, d.MinBookmark)
 	orDefault(&l.Retry, d.Retry)
+	orDefault(&l.BehindWait, d.BehindWait)
 	return l
 }
 
@@ -116,12 +126,16 @@ func orDefault[T int | time.Duration](value *T, fallback T) {
 // Service implements EventService. It is safe for concurrent use.
 type Service struct {
 	runnelv1.UnimplementedEventServiceServer
-	cfg Config
+	cfg    Config
+	counts counts
 }
 
 // New returns a service.
 func New(cfg Config) *Service {
 	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Service{cfg: cfg}
 }
 
@@ -134,21 +148,28 @@ func (s *Service) Subscribe(req *runnelv1.SubscribeRequest, out grpc.ServerStrea
 	if err := allow(selections, s.cfg.Allowed); err != nil {
 		return err
 	}
-	st := &stream{
-		cfg:      &s.cfg,
-		failFast: req.GetFailFast(),
-		patches:  req.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH,
-		interval: s.cfg.Limits.Bookmark,
-		pace:     pace{interval: req.GetMinInterval().AsDuration()},
-		out:      out,
-		wake:     make(chan struct{}, 1),
-	}
-	if b := req.GetBookmarkInterval().AsDuration(); b > 0 {
-		st.interval = max(b, s.cfg.Limits.MinBookmark)
-	}
+	st := s.newStream(req, out)
 	defer st.close()
 	if err := st.open(out.Context(), selections); err != nil {
 		return err
 	}
 	return st.run(out.Context())
+}
+
+func (s *Service) newStream(req *runnelv1.SubscribeRequest, out grpc.ServerStream) *stream {
+	st := &stream{
+		cfg:         &s.cfg,
+		counts:      &s.counts,
+		failFast:    req.GetFailFast(),
+		failExpired: req.GetOnExpired() == runnelv1.OnExpired_ON_EXPIRED_FAIL,
+		patches:     req.GetDelta() == runnelv1.DeltaMode_DELTA_MODE_PATCH,
+		interval:    s.cfg.Limits.Bookmark,
+		pace:        pace{interval: req.GetMinInterval().AsDuration()},
+		out:         out,
+		wake:        make(chan struct{}, 1),
+	}
+	if b := req.GetBookmarkInterval().AsDuration(); b > 0 {
+		st.interval = max(b, s.cfg.Limits.MinBookmark)
+	}
+	return st
 }

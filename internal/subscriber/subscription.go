@@ -29,6 +29,12 @@ type subscription struct {
 	// snapshot is the index of the part whose snapshot is under way.
 	snapshot int
 	synced   bool
+	// resumed says that the subscriber goes on from a token.
+	resumed bool
+	// scope and fingerprint identify what tokens are for; floor is the resourceVersion
+	// below which no state may be told, whatever was read on this stream.
+	scope, fingerprint uint64
+	floor              string
 	// bookmark says that one is due.
 	bookmark bool
 
@@ -37,12 +43,11 @@ type subscription struct {
 
 // part is one view of a subscription.
 type part struct {
-	view   *view.View
 	cursor *view.Cursor
-	// level, digest and resourceVersion are those after the last read.
-	level           bool
-	digest          view.Digest
-	resourceVersion string
+	// level, digest, resourceVersion and last are those after the last read.
+	level                 bool
+	digest                view.Digest
+	resourceVersion, last string
 }
 
 // resolve finds the resource and opens its source. The error is a gRPC status; if
@@ -64,6 +69,7 @@ func (sub *subscription) resolve(ctx context.Context, cfg *Config, wake chan<- s
 	}
 	src, release := cfg.Sources.Open(res)
 	sub.source = src
+	sub.identify(cfg.Cluster, res)
 	sub.release = append(sub.release, release, src.Notify(wake))
 	return false, nil
 }
@@ -78,26 +84,30 @@ func (sub *subscription) state() source.State {
 
 // start opens the views, at a snapshot. The error is source.ErrNotSynced.
 func (sub *subscription) start(wake chan<- struct{}, patches bool) error {
+	since := ""
+	if sub.exact() {
+		since = sub.offer.token.Watermark
+	}
 	for _, sel := range sub.selectors() {
-		v, release, err := sub.source.View(sel, sub.projection)
+		v, release, err := sub.source.View(sel, sub.projection, since)
 		if err != nil {
 			return err
 		}
 		sub.release = append(sub.release, release)
-		sub.parts = append(sub.parts, part{view: v, cursor: v.NewCursor(wake, patches)})
+		sub.parts = append(sub.parts, part{cursor: v.NewCursor(wake, patches)})
 	}
 	return nil
 }
 
 // restart begins the snapshot anew, of all parts: a Reset is about the whole
 // resource.
-func (sub *subscription) restart(wake chan<- struct{}, patches bool) {
+func (sub *subscription) restart() {
 	for i := range sub.parts {
 		p := &sub.parts[i]
-		p.cursor.Close()
-		*p = part{view: p.view, cursor: p.view.NewCursor(wake, patches)}
+		p.cursor.Restart()
+		p.level = false
 	}
-	sub.snapshot, sub.synced = 0, false
+	sub.snapshot, sub.synced, sub.resumed = 0, false, false
 }
 
 // close gives back all that the subscription holds.
@@ -138,8 +148,8 @@ func (sub *subscription) digest() (sum view.Digest) {
 	return sum
 }
 
-// resourceVersion is the one up to which a level subscriber's state is
-// complete, given the source's watermark from before it was found to be level.
+// resourceVersion is the one up to which a level subscriber's state is complete, given
+// the source's watermark from before it was found to be level, or "".
 func (sub *subscription) resourceVersion(watermark string) string {
 	for i := range sub.parts {
 		watermark = record.NewerResourceVersion(watermark, sub.parts[i].resourceVersion)

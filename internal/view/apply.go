@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/runnel-dev/runnel/internal/mergepatch"
 	"github.com/runnel-dev/runnel/internal/record"
@@ -22,24 +23,33 @@ type Change struct {
 	ResourceVersion string
 }
 
-func (c *Change) key() string {
+// Key is the object's, as of its record.
+func (c *Change) Key() string {
 	if c.New != nil {
 		return c.New.Key()
 	}
 	return c.Old.Key()
 }
 
-// Apply takes in changes, all of which become visible to cursors in one instant.
-// The resourceVersion is that up to which the source is complete with them, or
-// "" if they do not move it. Cursors that wait are woken.
-func (v *View) Apply(changes []Change, resourceVersion string) {
+// Step is what becomes visible in one instant.
+type Step struct {
+	Changes []Change
+	// ResourceVersion is the one up to which the source is complete with the
+	// changes. It never goes back from step to step.
+	ResourceVersion string
+	// At is when the source took the changes in.
+	At time.Time
+}
+
+// Apply takes in a step. Cursors that wait are woken.
+func (v *View) Apply(s Step) {
 	v.mu.Lock()
 	before := v.headLocked()
-	for i := range changes {
-		v.applyLocked(&changes[i])
-	}
-	if resourceVersion != "" {
-		v.resourceVersion = resourceVersion
+	v.resourceVersion, v.now = s.ResourceVersion, seconds(s.At)
+	for i := range s.Changes {
+		if v.applyLocked(&s.Changes[i]) {
+			v.last = s.ResourceVersion
+		}
 	}
 	v.collectLocked()
 	moved := v.headLocked() != before
@@ -49,22 +59,27 @@ func (v *View) Apply(changes []Change, resourceVersion string) {
 	}
 }
 
-func (v *View) applyLocked(c *Change) {
+// seconds is a time as rings and stays remember it: no horizon needs more precision.
+func seconds(t time.Time) uint32 { return uint32(t.Unix()) }
+
+// applyLocked takes in a change and tells whether it touched an object of the view.
+func (v *View) applyLocked(c *Change) (touched bool) {
 	entering := c.New != nil && v.selector.Matches(c.New)
-	i, known := v.index[c.key()]
+	i, known := v.index[c.Key()]
 	if !known && !entering {
-		return
+		return false
 	}
 	if !known {
-		s := v.slotLocked(c.key())
+		s := v.slotLocked(c.Key())
 		p := v.headLocked() + 1
 		v.enterLocked(s, c.New, p)
 		v.publishLocked(s, p)
-		return
+		return true
 	}
 	s := v.slots[i]
 	switch {
 	case !entering && !s.live:
+		return false
 	case !entering:
 		p := v.headLocked() + 1
 		v.leaveLocked(s, c, p)
@@ -79,6 +94,7 @@ func (v *View) applyLocked(c *Change) {
 		v.enterLocked(s, c.New, p)
 		v.publishLocked(s, p)
 	}
+	return true
 }
 
 // enterLocked begins a stay at position p.
@@ -144,15 +160,12 @@ func (v *View) leaveLocked(s *slot, c *Change, p Position) {
 	}
 	s.endStay(last.Namespace, last.Name, p, reason, resourceVersion)
 	s.position = p
-	v.ended.push(s.index, p)
+	v.ended.push(endedStay{slot: s.index, at: v.now, end: p})
 }
 
 // publishLocked makes a slot's change at position p the newest one.
 func (v *View) publishLocked(s *slot, p Position) {
-	grow := v.overrun.Load() && v.overrun.CompareAndSwap(true, false)
-	// A scan costs no more than reading as many changes as there are slots.
-	limit := min(v.limits.Ring, max(smallestRing, 2*len(v.slots)))
-	v.ring.push(p, change{s.index, v.digest}, grow, limit)
+	v.ring.push(p, change{s.index, v.now, v.digest, v.resourceVersion}, v.horizon(), v.limits.Ring)
 	v.head.Store(uint64(p))
 }
 

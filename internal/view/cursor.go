@@ -21,8 +21,15 @@ type Cursor struct {
 	scanning  bool
 	next, end uint32
 	passed    seen
-	// initial says that the scan is a snapshot: the subscriber is not synced.
-	initial bool
+	// unsynced says that not everything was handed out yet which was there when the
+	// cursor began; initial, that until then the events are a snapshot.
+	unsynced, initial bool
+	// known is what the subscriber said it held, during the scan that tells it the
+	// difference; seen then says when that was settled.
+	known *Known
+	// last is the resourceVersion of the last change that the subscriber was told of,
+	// or that touched what it was told of.
+	last string
 	// patches says that the subscriber takes merge patches.
 	patches bool
 
@@ -37,20 +44,25 @@ type Cursor struct {
 type Batch struct {
 	// Events are to be sent in this order.
 	Events []wire.Event
-	// Reset says that the subscriber fell behind what the view remembers: all it
-	// holds is in doubt, and a snapshot follows. There are no events.
-	Reset bool
+	// Reset says that the subscriber fell behind what the view remembers, or that
+	// history was Rewritten: all it holds is in doubt, and a snapshot follows. There
+	// are no events.
+	Reset, Rewritten bool
 	// Initial says that the events belong to a snapshot.
 	Initial bool
-	// Synced says that the snapshot ends with these events.
+	// Synced says that with these events everything was handed out that was in the
+	// view when the cursor began.
 	Synced bool
 	// Level says that after these events the subscriber holds exactly what is in
-	// the view; only then are Digest and ResourceVersion set.
+	// the view; only then is Digest set.
 	Level bool
 	// Digest is that of the view.
 	Digest Digest
-	// ResourceVersion is that of the newest batch of changes in the view.
+	// ResourceVersion is the one up to which the view is complete.
 	ResourceVersion string
+	// Last is the resourceVersion of the last change that the subscriber was told of,
+	// or that touched what it was told of: it must not be told an older state (D2).
+	Last string
 }
 
 // NewCursor returns a cursor that has seen nothing: its first reads are a
@@ -58,8 +70,8 @@ type Batch struct {
 // closed. With patches, objects that the subscriber holds come as merge patches
 // where these are smaller.
 func (v *View) NewCursor(wake chan<- struct{}, patches bool) *Cursor {
-	c := &Cursor{view: v, wake: wake, initial: true, scanning: true, patches: patches}
-	c.floor.Store(uint64(nothingHeld))
+	c := &Cursor{view: v, wake: wake, patches: patches}
+	c.Restart()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c.slot = len(v.cursors)
@@ -110,23 +122,32 @@ func (c *Cursor) Read(b *Batch) {
 	*b = Batch{Events: b.Events[:0]}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if Position(c.floor.Load()) < v.ended.forgotten {
-		c.restart()
-		b.Reset = true
+	if c.Pending() {
+		c.last = v.last
+	}
+	b.Initial = c.initial
+	if floor := Position(c.floor.Load()); floor < v.ended.forgotten {
+		c.Restart()
+		b.Reset, b.Rewritten = true, floor < v.ended.rewritten
 	} else if c.scanning || !c.readLive(b) {
 		c.scan(b)
 	}
 	c.storeFloor()
-	if !c.scanning && c.seen.lowest() == v.headLocked() {
-		c.seen = seenAll(v.headLocked())
-		b.Level, b.Digest, b.ResourceVersion = true, v.digest, v.resourceVersion
+	if !c.scanning {
+		b.Synced, c.unsynced, c.initial = c.unsynced, false, false
+		if c.seen.lowest() == v.headLocked() {
+			c.seen = seenAll(v.headLocked())
+			b.Level, b.Digest = true, v.digest
+		}
 	}
+	b.ResourceVersion, b.Last = v.resourceVersion, c.last
 }
 
-// restart begins a snapshot, as for a new subscriber.
-func (c *Cursor) restart() {
-	c.seen, c.passed, c.next = nil, nil, 0
-	c.scanning, c.initial = true, true
+// Restart begins a snapshot, as for a new subscriber.
+func (c *Cursor) Restart() {
+	c.seen, c.passed, c.next, c.known = nil, nil, 0, nil
+	c.scanning, c.unsynced, c.initial = true, true, true
+	c.floor.Store(uint64(nothingHeld))
 }
 
 // readLive reads what the ring remembers, if that is all that is new and if it
@@ -142,7 +163,6 @@ func (c *Cursor) readLive(b *Batch) bool {
 		return true
 	}
 	if from+1 < v.ring.oldest(head) {
-		v.overrun.Store(true)
 		c.beginScan()
 		return false
 	}
@@ -178,7 +198,6 @@ const slotsPerBatch = 4096
 // per walk, so a slow reader always gets round.
 func (c *Cursor) scan(b *Batch) {
 	v := c.view
-	b.Initial = c.initial
 	if len(c.passed) == 0 {
 		c.end = uint32(len(v.slots))
 	}
@@ -189,7 +208,11 @@ func (c *Cursor) scan(b *Batch) {
 			continue
 		}
 		n := len(b.Events)
-		b.Events = s.emit(c.seen.at(c.next), c.patches, b.Events)
+		if c.known != nil {
+			b.Events = s.emitKnown(c.seen.at(c.next), c.known, c.patches, b.Events)
+		} else {
+			b.Events = s.emit(c.seen.at(c.next), c.patches, b.Events)
+		}
 		for _, e := range b.Events[n:] {
 			size += e.Size()
 		}
@@ -203,7 +226,7 @@ func (c *Cursor) scan(b *Batch) {
 		return
 	}
 	c.seen, c.passed, c.scanning = c.passed, nil, false
-	b.Synced, c.initial = c.initial, false
+	c.known = nil
 }
 
 func (c *Cursor) storeFloor() {

@@ -30,8 +30,12 @@ func (d Digest) Union(other Digest) Digest {
 }
 
 func digestElement(uid string, version uint64) uint64 {
+	return elementHash(record.HashString(uid), version)
+}
+
+func elementHash(uid, version uint64) uint64 {
 	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], record.HashString(uid))
+	binary.LittleEndian.PutUint64(b[:8], uid)
 	binary.LittleEndian.PutUint64(b[8:], version)
 	return record.Hash(b[:])
 }

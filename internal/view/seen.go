@@ -20,7 +20,7 @@ type step struct {
 	position Position
 }
 
-const allSlots = math.MaxUint32
+const allSlots = math.MaxUint32 // no slot has it, see noSlot
 
 // nothingHeld is above every position: the floor of who holds nothing.
 const nothingHeld = Position(math.MaxUint64)

@@ -26,38 +26,3 @@ func TestSeenIsAStepPerBatchOfAScan(t *testing.T) {
 		t.Errorf("all: %v", all)
 	}
 }
-
-func TestRingKeepsTheNewestAndGrowsForWhoMissedSome(t *testing.T) {
-	r := ring{start: 1}
-	if r.oldest(1) != 2 {
-		t.Errorf("empty: oldest %d", r.oldest(1))
-	}
-	p := Position(2)
-	push := func(n int, grow bool) {
-		for range n {
-			r.push(p, change{slot: uint32(p)}, grow, 2*smallestRing)
-			p++
-		}
-	}
-	check := func(oldest Position) {
-		t.Helper()
-		if got := r.oldest(p - 1); got != oldest {
-			t.Errorf("oldest %d, want %d", got, oldest)
-		}
-		for q := oldest; q < p; q++ {
-			if r.at(q).slot != uint32(q) {
-				t.Errorf("position %d holds %d", q, r.at(q).slot)
-			}
-		}
-	}
-	push(smallestRing, false)
-	check(2)
-	push(1, false)
-	check(3)
-	push(1, true) // keeps what there was, and has room for more
-	check(3)
-	push(smallestRing, true) // but no more than the limit
-	check(p - 2*smallestRing)
-	push(5*smallestRing+3, false)
-	check(p - 2*smallestRing)
-}

@@ -77,6 +77,40 @@ func (s *slot) emit(g Position, patches bool, events []wire.Event) []wire.Event 
 	return events
 }
 
+// emitKnown is as emit for a subscriber that held, when the slot's present or past
+// stays were settled at position g, what is known of them (D8).
+func (s *slot) emitKnown(g Position, known *Known, patches bool, events []wire.Event) []wire.Event {
+	present := s.live && s.birth <= g
+	uid, held := s.uid, (*stay)(nil)
+	if !present {
+		if held = s.heldAt(g); held != nil {
+			uid = held.uid
+		}
+	}
+	var version uint64
+	holds := false
+	if present || held != nil {
+		version, holds = known.version(uid)
+	}
+	switch {
+	case !holds && s.live:
+		return append(events, s.object.Added())
+	case !holds:
+		return events
+	case !s.live || s.uid != uid:
+		events = append(events, held.deleted)
+		if s.live {
+			events = append(events, s.object.Added())
+		}
+		return events
+	case s.version == version:
+		return events
+	case patches && s.patch.Size() > 0 && s.base == version:
+		return append(events, s.patch)
+	}
+	return append(events, s.object.Modified())
+}
+
 // heldAt returns the end of the object that a subscriber holds which has seen the
 // slot up to g, if what it holds is an ended stay. It is the end of the object's
 // last stay: having left, it may have come back and be gone for good.

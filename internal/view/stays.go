@@ -1,39 +1,60 @@
 package view
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // endedStays lists all ended stays of a view in the order of their ends, so that
 // the oldest can be forgotten first.
 type endedStays struct {
 	refs []endedStay
-	// forgotten is the end of the newest stay that was forgotten although
-	// someone might hold it.
+	// forgotten is the end of the newest stay that was forgotten: nobody can go on
+	// from before it.
 	forgotten Position
+	// rewritten is the position at which the view began anew, because history did.
+	rewritten Position
 	// look is the number of stays at which it is worth asking who holds them.
 	look int
 }
 
 type endedStay struct {
 	slot uint32
+	at   uint32 // when, in seconds
 	end  Position
 }
 
 // Asking costs a look at every cursor, so it is done when the number has doubled.
 const fewestStaysToLook = 64
 
-func (e *endedStays) push(slot uint32, end Position) {
-	e.refs = append(e.refs, endedStay{slot, end})
+func (e *endedStays) push(s endedStay) { e.refs = append(e.refs, s) }
+
+// horizon is for how many seconds ended stays and changes are remembered.
+func (v *View) horizon() uint32 { return uint32(v.limits.Horizon.Seconds()) }
+
+// Collect forgets what is beyond the horizon at a time. Apply does so too, but not
+// always, and not while nothing changes.
+func (v *View) Collect(now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.ended.refs) > 0 {
+		v.now = seconds(now)
+		v.ended.look = 0
+		v.collectLocked()
+	}
 }
 
-// collectLocked forgets the ended stays that no cursor holds, and beyond the
-// limit also those that some do: they will be reset.
+// collectLocked forgets the ended stays that are beyond the horizon and that no cursor
+// holds, and beyond the limit also others: the cursors that may hold those will be
+// reset.
 //
 // A cursor that has seen every slot up to a floor holds no stay that ended at or
 // before it. What a first scan has not reached yet does not count, for there the
 // subscriber holds nothing.
 func (v *View) collectLocked() {
 	e := &v.ended
-	if len(e.refs) < max(e.look, fewestStaysToLook) && len(e.refs) <= v.limits.EndedStays && len(v.cursors) > 0 {
+	over := len(e.refs) - v.limits.EndedStays
+	if over <= 0 && (len(e.refs) < max(e.look, 1) || v.now-e.refs[0].at < v.horizon()) {
 		return
 	}
 	floor := nothingHeld
@@ -43,11 +64,13 @@ func (v *View) collectLocked() {
 		}
 	}
 	n := 0
-	for n < len(e.refs) && e.refs[n].end <= floor {
+	for n < len(e.refs) && e.refs[n].end <= floor && v.now-e.refs[n].at >= v.horizon() {
 		n++
 	}
-	if over := len(e.refs) - v.limits.EndedStays; n < over {
+	if n < over {
 		n = min(len(e.refs), over+v.limits.EndedStays/4) // not for each one again
+	}
+	if n > 0 {
 		e.forgotten = e.refs[n-1].end
 	}
 	for _, ref := range e.refs[:n] {
@@ -61,5 +84,5 @@ func (v *View) collectLocked() {
 		}
 	}
 	e.refs = slices.Delete(e.refs, 0, n)
-	e.look = 2 * len(e.refs)
+	e.look = max(2*len(e.refs), fewestStaysToLook)
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/runnel-dev/runnel/internal/projection"
 	"github.com/runnel-dev/runnel/internal/record"
@@ -101,7 +102,7 @@ func TestEqualProjectionIsNotToldButTheResourceVersionMoves(t *testing.T) { // D
 	s.reads(c, "+ a ua@1", "synced", "level")
 	same := *s.objects["a"]
 	same.ResourceVersion = "2"
-	s.Apply([]Change{{Old: s.objects["a"], New: &same}}, "2")
+	s.Apply(Step{[]Change{{Old: s.objects["a"], New: &same}}, "2", s.now})
 	if c.Pending() {
 		t.Error("there is something to read")
 	}
@@ -115,7 +116,7 @@ func TestEqualHashOfOtherContentIsTold(t *testing.T) { // D6: by content
 	s.reads(c, "+ a ua@1", "synced", "level")
 	collides := s.parse("a ua@2 in")
 	collides.Version = s.objects["a"].Version
-	s.Apply([]Change{{Old: s.objects["a"], New: collides}}, "2")
+	s.Apply(Step{[]Change{{Old: s.objects["a"], New: collides}}, "2", s.now})
 	s.reads(c, "~ a ua@2", "level")
 }
 
@@ -144,7 +145,7 @@ func TestOverrunRingIsScanned(t *testing.T) {
 }
 
 func TestChangeThatTheRingHasJustLostIsFound(t *testing.T) { // D1
-	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in", "b ub@2 in")
+	s := newStory(t, Limits{Ring: 1}, projection.Whole(), "a ua@1 in", "b ub@2 in")
 	for lost := range 2 {
 		c := s.open()
 		s.reads(c, "+ a "+s.objects["a"].UID+"@"+s.objects["a"].ResourceVersion, "+ b ub@2", "synced", "level")
@@ -187,8 +188,9 @@ func TestWhoIsOvertakenIsResetAndOthersAreNot(t *testing.T) {
 }
 
 func TestFreedSlotServesAnotherKey(t *testing.T) {
-	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in")
+	s := newStory(t, Limits{Horizon: time.Minute}, projection.Whole(), "a ua@1 in")
 	s.gone("a", "2") // nobody holds it
+	s.Collect(s.now.Add(time.Minute))
 	s.put("b ub@3 in")
 	if len(s.slots) != 1 || len(s.free) != 0 {
 		t.Errorf("%d slots, %d free", len(s.slots), len(s.free))
@@ -196,11 +198,12 @@ func TestFreedSlotServesAnotherKey(t *testing.T) {
 	s.reads(s.open(), "+ b ub@3", "synced", "level")
 }
 
-func TestStaysAreForgottenWhenNobodyHoldsThem(t *testing.T) {
-	s := newStory(t, Limits{}, projection.Whole())
+func TestStaysAreForgottenBeyondTheHorizonWhenNobodyHoldsThem(t *testing.T) {
+	s := newStory(t, Limits{Horizon: time.Minute}, projection.Whole())
 	c := s.open()
 	s.reads(c, "synced", "level")
 	for range 10 * fewestStaysToLook {
+		s.now = s.now.Add(time.Minute)
 		s.put("a ua@1 in")
 		s.gone("a", "2")
 		s.reads(c, "level")
@@ -242,7 +245,7 @@ func TestDigestOfOneObjectIsFixed(t *testing.T) {
 func TestEqualObjectIsTakenOverSoThatTheOldCanGo(t *testing.T) {
 	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in")
 	again := s.parse("a ua@1 in")
-	s.Apply([]Change{{Old: s.objects["a"], New: again}}, "1")
+	s.Apply(Step{[]Change{{Old: s.objects["a"], New: again}}, "1", s.now})
 	if json := s.slots[0].object.JSON(); &json[0] != &again.Raw[0] {
 		t.Error("the view keeps the old bytes")
 	}

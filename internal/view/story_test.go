@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,11 +25,12 @@ type story struct {
 	t *testing.T
 	*View
 	objects map[string]*record.Record
+	now     time.Time
 }
 
 func newStory(t *testing.T, limits Limits, projection projection.Projection, objects ...string) *story {
 	t.Helper()
-	s := &story{t: t, objects: map[string]*record.Record{}}
+	s := &story{t: t, objects: map[string]*record.Record{}, now: time.Unix(1e9, 0)}
 	for _, text := range objects {
 		r := s.parse(text)
 		s.objects[r.Key()] = r
@@ -38,14 +40,30 @@ func newStory(t *testing.T, limits Limits, projection projection.Projection, obj
 		t.Fatal(err)
 	}
 	s.View = New(Config{Selector: selector.NewCriteria(nil, requirements, nil).In(""), Projection: projection, Limits: limits},
-		func(yield func(*record.Record) bool) {
-			for _, text := range objects {
-				if !yield(s.objects[strings.Fields(text)[0]]) {
-					return
-				}
-			}
-		}, "1")
+		s.listed(objects), "1", s.now)
 	return s
+}
+
+// listed yields objects in the order in which they are written.
+func (s *story) listed(objects []string) Objects {
+	return func(yield func(*record.Record) bool) {
+		for _, text := range objects {
+			if !yield(s.objects[strings.Fields(text)[0]]) {
+				return
+			}
+		}
+	}
+}
+
+// rewritten makes history be another one, with these objects.
+func (s *story) rewritten(resourceVersion string, objects ...string) {
+	s.t.Helper()
+	s.objects = map[string]*record.Record{}
+	for _, text := range objects {
+		r := s.parse(text)
+		s.objects[r.Key()] = r
+	}
+	s.Rewrite(s.listed(objects), resourceVersion, s.now)
 }
 
 func (s *story) parse(text string) *record.Record {
@@ -73,17 +91,17 @@ func (s *story) put(objects ...string) {
 		changes = append(changes, Change{Old: s.objects[r.Key()], New: r})
 		s.objects[r.Key()], last = r, r.ResourceVersion
 	}
-	s.Apply(changes, last)
+	s.Apply(Step{changes, last, s.now})
 }
 
 // gone deletes an object.
 func (s *story) gone(name, resourceVersion string) {
 	s.t.Helper()
-	s.Apply([]Change{{
+	s.Apply(Step{[]Change{{
 		Old:             s.objects[name],
 		Reason:          runnelv1.DeletionReason_DELETION_REASON_GONE,
 		ResourceVersion: resourceVersion,
-	}}, resourceVersion)
+	}}, resourceVersion, s.now})
 	delete(s.objects, name)
 }
 
@@ -105,13 +123,18 @@ func (s *story) reads(c *Cursor, want ...string) {
 	}
 }
 
-func show(t *testing.T, b *Batch) (lines []string) {
+func decoded(t *testing.T, b *Batch) []*runnelv1.Event {
 	t.Helper()
 	var response runnelv1.SubscribeResponse
-	if err := proto.Unmarshal(wire.Batch(0, false, b.Events).Bytes(), &response); err != nil {
+	if err := proto.Unmarshal(wire.Batch(0, false, b.Events, nil).Bytes(), &response); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range response.GetBatch().GetEvents() {
+	return response.GetBatch().GetEvents()
+}
+
+func show(t *testing.T, b *Batch) (lines []string) {
+	t.Helper()
+	for _, e := range decoded(t, b) {
 		line := fmt.Sprintf("%s %s %s@%s", map[runnelv1.EventType]string{1: "+", 2: "~", 3: "-"}[e.GetType()],
 			e.GetName(), e.GetUid(), e.GetResourceVersion())
 		if e.GetType() == runnelv1.EventType_EVENT_TYPE_DELETED {
@@ -122,7 +145,7 @@ func show(t *testing.T, b *Batch) (lines []string) {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{b.Reset, "reset"}, {b.Synced, "synced"}, {b.Level, "level"}} {
+	}{{b.Reset, "reset"}, {b.Rewritten, "rewritten"}, {b.Synced, "synced"}, {b.Level, "level"}} {
 		if f.set {
 			lines = append(lines, f.name)
 		}

@@ -9,11 +9,16 @@
 // per subscriber: a Cursor knows up to which position its subscriber has seen
 // each slot, and what it must be told follows from that alone (see slot.emit).
 //
+// A subscriber that comes back finds its position again by the resourceVersion up to
+// which it was complete, and proves by digest that it holds what the view held then
+// (ResumeAt); or that it holds what the view holds now (ResumeNow); or it says
+// which versions it holds and is told the difference (Settle, D8).
+//
 // Invariants:
 //   - Positions grow by one with every change and are never reused.
 //   - Per slot, stays do not overlap and are ordered; the live one is the last.
-//   - A stay is forgotten only when no cursor can hold it, or else every cursor
-//     that may is reset.
+//   - A stay is forgotten only beyond the horizon and when no cursor can hold it, or
+//     else every cursor that may is reset. Nobody resumes from before its end.
 //   - What a Cursor returns is encoded and immutable.
 //
 // A source calls Apply from its informer's handler, one call at a time. Any
@@ -25,8 +30,12 @@
 package view
 
 import (
+	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"github.com/runnel-dev/runnel/internal/projection"
 	"github.com/runnel-dev/runnel/internal/record"
@@ -56,24 +65,29 @@ type Limits struct {
 	// LiveBytes is how much one live read may take; a subscriber that is further
 	// behind scans, which pins less.
 	LiveBytes int
-	// Ring is the largest number of changes that the ring keeps.
+	// Horizon is for how long changes and ended stays are remembered, so that a
+	// subscriber which was away no longer than that can resume.
+	Horizon time.Duration
+	// Ring is the largest number of changes that the ring keeps, 40 bytes each.
 	Ring int
-	// EndedStays is how many ended stays are kept for subscribers that may hold
-	// them. Those that are further behind are reset.
+	// EndedStays is how many ended stays are kept, some 300 bytes each. Subscribers
+	// that may hold older ones are reset.
 	EndedStays int
 }
 
 // DefaultLimits are the limits that a zero field takes.
 func DefaultLimits() Limits {
 	return Limits{
-		BatchBytes: 256 << 10, // well under gRPC's 4 MiB, and enough to amortise a write
-		LiveBytes:  1 << 20,   // some hundred objects: what one slow subscriber may pin
-		Ring:       1 << 16,   // 1.5 MiB; beyond it a scan is cheaper
-		EndedStays: 1 << 16,   // about 20 MiB of identities
+		BatchBytes: 256 << 10,       // well under gRPC's 4 MiB, and enough to amortise a write
+		LiveBytes:  1 << 20,         // some hundred objects: what one slow subscriber may pin
+		Horizon:    5 * time.Minute, // a consumer's rollout, or a node's restart
+		Ring:       1 << 16,         // 2.5 MiB; 200 changes a second within the horizon
+		EndedStays: 1 << 16,         // about 20 MiB of identities
 	}
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns the limits with the defaults in the place of zero fields.
+func (l Limits) WithDefaults() Limits {
 	d := DefaultLimits()
 	for _, f := range []struct{ value, fallback *int }{
 		{&l.BatchBytes, &d.BatchBytes}, {&l.LiveBytes, &d.LiveBytes},
@@ -82,6 +96,9 @@ func (l Limits) withDefaults() Limits {
 		if *f.value <= 0 {
 			*f.value = *f.fallback
 		}
+	}
+	if l.Horizon <= 0 {
+		l.Horizon = d.Horizon
 	}
 	return l
 }
@@ -96,8 +113,6 @@ type View struct {
 	// head is the newest position. It is written under mu, and read without it
 	// by cursors that look whether there is anything new.
 	head atomic.Uint64
-	// overrun is set by a cursor that found the ring too short.
-	overrun atomic.Bool
 
 	mu sync.RWMutex // guards all below
 	// slots is the table; nil where a slot is free.
@@ -108,41 +123,82 @@ type View struct {
 	ended endedStays
 	// digest is that of the live slots.
 	digest Digest
-	// resourceVersion is that of the newest batch of changes.
-	resourceVersion string
-	cursors         []*Cursor
+	// resourceVersion is that of the newest step, and last that of the newest one that
+	// touched an object of the view.
+	resourceVersion, last string
+	// now is when the newest step came, in seconds.
+	now     uint32
+	cursors []*Cursor
 	// patching is how many of the cursors take patches.
 	patching int
 }
 
+// Objects yields the objects from which a view begins.
+type Objects = iter.Seq[*record.Record]
+
 // New returns a view of those of the objects that the selector selects, as of
-// the resourceVersion.
-func New(cfg Config, objects func(yield func(*record.Record) bool), resourceVersion string) *View {
+// the resourceVersion at a time.
+func New(cfg Config, objects Objects, resourceVersion string, at time.Time) *View {
 	v := &View{
-		selector:        cfg.Selector,
-		projection:      cfg.Projection,
-		limits:          cfg.Limits.withDefaults(),
-		index:           map[string]uint32{},
-		resourceVersion: resourceVersion,
+		selector:   cfg.Selector,
+		projection: cfg.Projection,
+		limits:     cfg.Limits.WithDefaults(),
 	}
-	// All that is there at the beginning entered in one instant.
-	const beginning = 1
-	v.head.Store(beginning)
-	v.ring.start = beginning
-	for r := range objects {
-		if v.selector.Matches(r) {
-			s := v.slotLocked(r.Key())
-			v.enterLocked(s, r, beginning)
-		}
-	}
+	v.beginLocked(objects, resourceVersion, at)
 	return v
 }
+
+// Rewrite makes the view begin anew from the objects, because the API server's history
+// was rewritten: nothing that was before counts, and every cursor that may hold
+// something is reset (D9).
+func (v *View) Rewrite(objects Objects, resourceVersion string, at time.Time) {
+	v.mu.Lock()
+	v.beginLocked(objects, resourceVersion, at)
+	v.ended.forgotten, v.ended.rewritten = v.headLocked(), v.headLocked()
+	v.mu.Unlock()
+	v.wake()
+}
+
+// beginLocked fills the view. All that is there at the beginning entered in one
+// instant, at the next position.
+func (v *View) beginLocked(objects Objects, resourceVersion string, at time.Time) {
+	beginning := v.headLocked() + 1
+	v.slots, v.free, v.index = nil, nil, map[string]uint32{}
+	v.ring, v.ended, v.digest = ring{start: beginning - 1}, endedStays{}, Digest{}
+	v.resourceVersion, v.last, v.now = resourceVersion, resourceVersion, seconds(at)
+	for r := range objects {
+		if v.selector.Matches(r) {
+			v.enterLocked(v.slotLocked(r.Key()), r, beginning)
+		}
+	}
+	v.ring.push(beginning, change{noSlot, v.now, v.digest, resourceVersion}, 0, 0)
+	v.head.Store(uint64(beginning))
+}
+
+// noSlot is the slot of what changes no single one.
+const noSlot = math.MaxUint32
 
 // Len is the number of objects in the view.
 func (v *View) Len() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return int(v.digest.Count)
+}
+
+// Size is about how many bytes the view takes, beside the records that it shares.
+func (v *View) Size() int {
+	const view, perSlot, perStay = 1 << 10, 300, 300 // measured, rounded up
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	size := view + perSlot*len(v.slots) + perStay*len(v.ended.refs) + int(unsafe.Sizeof(change{}))*len(v.ring.changes)
+	if !v.projection.Shares() {
+		for _, s := range v.slots {
+			if s != nil && s.live {
+				size += len(s.object.JSON())
+			}
+		}
+	}
+	return size
 }
 
 func (v *View) headLocked() Position { return Position(v.head.Load()) }

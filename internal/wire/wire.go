@@ -28,6 +28,7 @@ const (
 	eventNamespace       = 2
 	eventName            = 3
 	eventUID             = 4
+	eventUIDHash         = 5
 	eventResourceVersion = 6
 	eventVersion         = 7
 	eventBaseVersion     = 8
@@ -38,6 +39,7 @@ const (
 	batchResource = 1
 	batchInitial  = 2
 	batchEvents   = 3
+	batchToken    = 4
 
 	responseBatch = 1
 )
@@ -133,6 +135,19 @@ func NewDeleted(id Identity, reason runnelv1.DeletionReason) Event {
 	return Event{head: mem.SliceBuffer(b), size: len(b)}
 }
 
+// NewForgotten encodes a DELETED event of an object of which only the hash of its
+// UID is known, and an upper bound of the deletion's resourceVersion.
+func NewForgotten(uid uint64, resourceVersion string) Event {
+	b := protowire.AppendTag(nil, eventUIDHash, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, uid)
+	b = appendString(b, eventResourceVersion, resourceVersion)
+	b = protowire.AppendTag(b, eventReason, protowire.VarintType)
+	b = protowire.AppendVarint(b, uint64(runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN))
+	b = appendType(b, runnelv1.EventType_EVENT_TYPE_DELETED)
+	b = prependElement(b, len(b))
+	return Event{head: mem.SliceBuffer(b), size: len(b)}
+}
+
 func appendType(b []byte, t runnelv1.EventType) []byte {
 	b = protowire.AppendTag(b, eventType, protowire.VarintType)
 	return protowire.AppendVarint(b, uint64(t))
@@ -165,8 +180,9 @@ func prependElement(first []byte, size int) []byte {
 // Frame is an encoded SubscribeResponse. It may be sent once.
 type Frame struct{ data mem.BufferSlice }
 
-// Batch returns the frame that carries the events of one resource of the request.
-func Batch(resource int, initial bool, events []Event) *Frame {
+// Batch returns the frame that carries the events of one resource of the request, and
+// the resume token after them, if there is one.
+func Batch(resource int, initial bool, events []Event, token []byte) *Frame {
 	size := 0
 	for _, e := range events {
 		size += e.size
@@ -179,6 +195,10 @@ func Batch(resource int, initial bool, events []Event) *Frame {
 	if initial {
 		fields = protowire.AppendTag(fields, batchInitial, protowire.VarintType)
 		fields = protowire.AppendVarint(fields, 1)
+	}
+	if len(token) > 0 {
+		fields = protowire.AppendTag(fields, batchToken, protowire.BytesType)
+		fields = protowire.AppendBytes(fields, token)
 	}
 	head := protowire.AppendTag(nil, responseBatch, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(len(fields)+size))

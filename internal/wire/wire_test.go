@@ -23,12 +23,12 @@ func TestHandWrittenFieldNumbersAreTheAPIs(t *testing.T) {
 		fields     map[protoreflect.Name]protoreflect.FieldNumber
 	}{
 		{(&runnelv1.Event{}).ProtoReflect().Descriptor(), map[protoreflect.Name]protoreflect.FieldNumber{
-			"type": eventType, "namespace": eventNamespace, "name": eventName, "uid": eventUID,
+			"type": eventType, "namespace": eventNamespace, "name": eventName, "uid": eventUID, "uid_hash": eventUIDHash,
 			"resource_version": eventResourceVersion, "version": eventVersion, "reason": eventReason,
 			"object_json": eventObjectJSON, "base_version": eventBaseVersion, "merge_patch_json": eventPatchJSON,
 		}},
 		{(&runnelv1.Batch{}).ProtoReflect().Descriptor(), map[protoreflect.Name]protoreflect.FieldNumber{
-			"resource": batchResource, "initial": batchInitial, "events": batchEvents,
+			"resource": batchResource, "initial": batchInitial, "events": batchEvents, "resume_token": batchToken,
 		}},
 		{(&runnelv1.SubscribeResponse{}).ProtoReflect().Descriptor(), map[protoreflect.Name]protoreflect.FieldNumber{
 			"batch": responseBatch,
@@ -48,6 +48,13 @@ var (
 	patch   = NewPatch(Identity{"ns", "obj", "u1", "44"}, 7, 0xfedcba9876543210, []byte(`{"a":null}`))
 	deleted = NewDeleted(Identity{"ns", "gone", "u2", "43"}, runnelv1.DeletionReason_DELETION_REASON_LEFT_VIEW)
 
+	forgotten = NewForgotten(0xfedcba9876543210, "45")
+
+	forgottenEvent = &runnelv1.Event{
+		UidHash: 0xfedcba9876543210, ResourceVersion: "45",
+		Type:   runnelv1.EventType_EVENT_TYPE_DELETED,
+		Reason: runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN,
+	}
 	objectEvent = &runnelv1.Event{
 		Namespace: "ns", Name: "obj", Uid: "u1", ResourceVersion: "42", Version: 0xfedcba9876543210,
 		Payload: &runnelv1.Event_ObjectJson{ObjectJson: `{"a":"é","n":9007199254740993}`},
@@ -77,19 +84,21 @@ func TestFramesDecodeByTheGeneratedCodeToWhatWasPutIn(t *testing.T) {
 		resource int
 		initial  bool
 		events   []Event
+		token    []byte
 		want     *runnelv1.Batch
 	}{
-		{0, false, nil, &runnelv1.Batch{}},
-		{0, false, []Event{object.Added()}, &runnelv1.Batch{Events: []*runnelv1.Event{as(objectEvent, added)}}},
-		{0, false, []Event{patch}, &runnelv1.Batch{Events: []*runnelv1.Event{patchEvent}}},
-		{300, true, []Event{deleted, object.Modified(), empty.Added()}, &runnelv1.Batch{
-			Resource: 300, Initial: true,
+		{0, false, nil, nil, &runnelv1.Batch{}},
+		{0, false, []Event{object.Added()}, nil, &runnelv1.Batch{Events: []*runnelv1.Event{as(objectEvent, added)}}},
+		{0, false, []Event{patch}, []byte{1, 2}, &runnelv1.Batch{Events: []*runnelv1.Event{patchEvent}, ResumeToken: []byte{1, 2}}},
+		{0, false, []Event{forgotten}, nil, &runnelv1.Batch{Events: []*runnelv1.Event{forgottenEvent}}},
+		{300, true, []Event{deleted, object.Modified(), empty.Added()}, []byte{3}, &runnelv1.Batch{
+			Resource: 300, Initial: true, ResumeToken: []byte{3},
 			Events: []*runnelv1.Event{deletedEvent, as(objectEvent, modified), as(emptyEvent, added)},
 		}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			var got runnelv1.SubscribeResponse
-			if err := proto.Unmarshal(Batch(test.resource, test.initial, test.events).Bytes(), &got); err != nil {
+			if err := proto.Unmarshal(Batch(test.resource, test.initial, test.events, test.token).Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, got.GetBatch(), protocmp.Transform()); diff != "" {
@@ -100,8 +109,8 @@ func TestFramesDecodeByTheGeneratedCodeToWhatWasPutIn(t *testing.T) {
 }
 
 func TestSizeIsWhatTheEventTakes(t *testing.T) {
-	for _, e := range []Event{object.Added(), object.Modified(), empty.Added(), deleted} {
-		none, one := len(Batch(1, true, []Event{e}).Bytes()), len(Batch(1, true, []Event{e, e}).Bytes())
+	for _, e := range []Event{object.Added(), object.Modified(), empty.Added(), deleted, forgotten} {
+		none, one := len(Batch(1, true, []Event{e}, nil).Bytes()), len(Batch(1, true, []Event{e, e}, nil).Bytes())
 		// The length of the batch may take a byte more.
 		if n := one - none; n != e.Size() && n != e.Size()+1 {
 			t.Errorf("takes %d bytes, Size is %d", n, e.Size())
@@ -117,7 +126,7 @@ func TestFramesShareTheObjectsBytes(t *testing.T) {
 		t.Error("the JSON was copied")
 	}
 	shared := false
-	for _, b := range Batch(0, false, []Event{o.Added()}).data {
+	for _, b := range Batch(0, false, []Event{o.Added()}, nil).data {
 		if data := b.ReadOnlyData(); len(data) > 0 && &data[0] == &json[0] {
 			shared = true
 		}
@@ -128,7 +137,7 @@ func TestFramesShareTheObjectsBytes(t *testing.T) {
 }
 
 func TestCodecPassesFramesAsTheyAreAndMarshalsOthers(t *testing.T) {
-	frame := Batch(2, false, []Event{object.Added()})
+	frame := Batch(2, false, []Event{object.Added()}, nil)
 	data, err := Codec{}.Marshal(frame)
 	if err != nil || string(data.Materialize()) != string(frame.Bytes()) {
 		t.Errorf("frame: %v", err)
