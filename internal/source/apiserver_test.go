@@ -45,8 +45,10 @@ type answer struct {
 	reason string
 	// body is a list, or the events of a watch.
 	body []string
-	// end says that a watch ends with its events; others stay open.
-	end bool
+	// end says that a watch ends with its events, and lasts when it does; others stay
+	// open.
+	end   bool
+	lasts time.Duration
 }
 
 // apiServer answers requests by a script.
@@ -64,7 +66,7 @@ type apiServer struct {
 // newAPIServer returns the way to an API server, and where to add to its script.
 func newAPIServer(t *testing.T) (*rest.Config, *apiServer) {
 	api := &apiServer{t: t, answers: make(chan answer, 100)}
-	api.current.Store(1000)
+	api.current.Store(1_000_000)
 	listener := newMemoryListener()
 	server := &http.Server{Handler: api}
 	go func() { _ = server.Serve(listener) }()
@@ -173,7 +175,14 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.(http.Flusher).Flush()
 	if strings.HasPrefix(request, "watch") && !an.end {
-		<-r.Context().Done()
+		var over <-chan time.Time
+		if an.lasts > 0 {
+			over = time.After(an.lasts)
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
 	}
 }
 

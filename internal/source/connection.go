@@ -9,11 +9,11 @@ import (
 )
 
 // Connected takes in that a watch was opened: what data there is, is current
-// again.
+// again, unless it is about to be replaced.
 func (s *Source) Connected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.State().Ready() {
+	if s.State().Ready() && !s.history.fresh {
 		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
 	}
 }

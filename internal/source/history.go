@@ -33,8 +33,9 @@ type history struct {
 // errRewritten says that the API server's history was rewritten.
 var errRewritten = errors.New("the API server's history was rewritten; listing anew")
 
-// follow takes in that a new informer is about to speak, until stop is called.
-func (s *Source) follow(stop func()) {
+// Follow takes in that a new informer is about to speak, and that stop ends it. No other
+// may speak any more.
+func (s *Source) Follow(stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history = history{fresh: true, stop: stop}

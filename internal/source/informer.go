@@ -17,7 +17,7 @@ import (
 func runInformer(ctx context.Context, s *Source, api api, log *slog.Logger) error {
 	for {
 		informerCtx, stop := context.WithCancel(ctx)
-		s.follow(stop)
+		s.Follow(stop)
 		err := inform(informerCtx, s, api)
 		stop()
 		if err != nil || ctx.Err() != nil {
@@ -39,7 +39,7 @@ func inform(ctx context.Context, s *Source, api api) error {
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			l, err := up.list(ctx, options)
 			if err != nil {
-				up.fail(err)
+				up.fail(ctx, err)
 				return nil, err
 			}
 			return l, nil
@@ -47,7 +47,7 @@ func inform(ctx context.Context, s *Source, api api) error {
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := up.watch(ctx, options)
 			if err != nil {
-				up.fail(err)
+				up.fail(ctx, err)
 				return nil, err
 			}
 			s.Connected()

@@ -107,14 +107,15 @@ func (s *Source) Mark(resourceVersion string) {
 		}
 	}
 	now := time.Now()
-	if s.history.fresh {
+	fresh := s.history.fresh
+	if fresh {
 		s.beginLocked(listed, resourceVersion, now)
 	} else {
 		s.stepLocked(listed, resourceVersion, now)
 	}
 	s.tidyLocked(now)
 	// A failure that was told meanwhile is over when a watch is open, see Connected.
-	if state := s.State(); !state.Ready() || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
+	if state := s.State(); fresh || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
 		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: now})
 	}
 }

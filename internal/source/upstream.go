@@ -21,13 +21,13 @@ import (
 type upstream struct {
 	source *Source
 	api    api
-	// until is when the last watch would have ended by itself, and failed says that
-	// something has failed since it was opened; neither holds behind a list.
-	until  time.Time
-	failed bool
 
 	mu   sync.Mutex // guards all below
 	seen position
+	// until is when the last watch will have ended by itself, and failed says that
+	// something has failed since it was opened; neither holds behind a list.
+	until  time.Time
+	failed bool
 }
 
 // position is how far an informer was told of history.
@@ -43,9 +43,13 @@ type position struct {
 // errStaleList says that the API server answered from a cache that lags.
 var errStaleList = errors.New("the API server's list is older than what was watched")
 
-func (u *upstream) fail(err error) {
+// fail takes in that the API server did not answer as it should, unless the informer was
+// stopped: it may let go of a request later than of everything else.
+func (u *upstream) fail(ctx context.Context, err error) {
+	u.mu.Lock()
 	u.failed = true
-	if !errors.Is(err, errRewritten) {
+	u.mu.Unlock()
+	if ctx.Err() == nil && !errors.Is(err, errRewritten) {
 		u.source.Failed(err)
 	}
 }
@@ -66,7 +70,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 		u.saw(r, false)
 	}
 	u.sawAll(list.ResourceVersion)
-	u.failed, u.until = false, time.Time{}
+	u.opened(time.Time{})
 	return list, nil
 }
 
@@ -87,7 +91,7 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 		case record.OlderResourceVersion(current, seen.resourceVersion):
 			return nil, u.rewritten(current + " is the newest resourceVersion, after " + seen.resourceVersion)
 		}
-		if early := u.failed || time.Now().Before(u.until); early && !streamsList(options) {
+		if u.early() && !streamsList(options) {
 			if err := u.verify(ctx, seen); err != nil {
 				return nil, err
 			}
@@ -98,10 +102,9 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	if err != nil {
 		return nil, err
 	}
-	u.failed = false
 	if options.TimeoutSeconds != nil {
 		const early = time.Second // clocks differ
-		u.until = time.Now().Add(time.Duration(*options.TimeoutSeconds)*time.Second - early)
+		u.opened(time.Now().Add(time.Duration(*options.TimeoutSeconds)*time.Second - early))
 	}
 	return u.marked(ctx, w, options, seen), nil
 }
@@ -151,7 +154,7 @@ func (u *upstream) admit(ctx context.Context, seen position, e watch.Event, init
 		if !record.OlderResourceVersion(r.ResourceVersion, seen.resourceVersion) {
 			return letThrough
 		}
-		u.fail(u.explain(ctx, seen))
+		u.fail(ctx, u.explain(ctx, seen))
 		return endWatch
 	case e.Type == watch.Bookmark:
 		return leaveOut
@@ -179,6 +182,20 @@ func (u *upstream) explain(ctx context.Context, seen position) error {
 func (u *upstream) rewritten(why string) error {
 	u.source.Rewritten(why)
 	return errRewritten
+}
+
+// opened takes in that nothing fails, until the watch ends by itself.
+func (u *upstream) opened(until time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.until, u.failed = until, false
+}
+
+// early tells whether the last watch ended before it was to.
+func (u *upstream) early() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.failed || time.Now().Before(u.until)
 }
 
 func (u *upstream) position() position {

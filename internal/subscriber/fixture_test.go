@@ -118,9 +118,14 @@ func (c *cluster) pod(key string, rv int, labels string, uid ...string) *record.
 // serve starts the service on bufconn.
 func serve(t testing.TB, cfg Config) runnelv1.EventServiceClient {
 	t.Helper()
+	return serveService(t, New(cfg))
+}
+
+func serveService(t testing.TB, service *Service) runnelv1.EventServiceClient {
+	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec{}))
-	runnelv1.RegisterEventServiceServer(server, New(cfg))
+	runnelv1.RegisterEventServiceServer(server, service)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -143,6 +148,8 @@ func serve(t testing.TB, cfg Config) runnelv1.EventServiceClient {
 type tape struct {
 	t      testing.TB
 	stream grpc.ServerStreamingClient[runnelv1.SubscribeResponse]
+	// withoutStatus leaves out the frames that tell of sources.
+	withoutStatus bool
 }
 
 func subscribe(t testing.TB, client runnelv1.EventServiceClient, req *runnelv1.SubscribeRequest) *tape {
@@ -151,7 +158,7 @@ func subscribe(t testing.TB, client runnelv1.EventServiceClient, req *runnelv1.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tape{t, stream}
+	return &tape{t: t, stream: stream}
 }
 
 // want reads as many frames as there are lines and compares them.
@@ -159,6 +166,9 @@ func (tp *tape) want(lines ...string) {
 	tp.t.Helper()
 	for _, line := range lines {
 		frame, err := tp.stream.Recv()
+		for tp.withoutStatus && frame.GetStatus() != nil {
+			frame, err = tp.stream.Recv()
+		}
 		if err != nil {
 			tp.t.Fatalf("want %q, got error %v", line, err)
 		}
@@ -185,13 +195,18 @@ func render(r *runnelv1.SubscribeResponse) string {
 		if f.Batch.GetInitial() {
 			s += " initial"
 		}
+		var events []string
 		for _, e := range f.Batch.GetEvents() {
-			s += fmt.Sprintf(" %s(%s %s@%s)", short(e.GetType(), "EVENT_TYPE_"), e.GetName(), e.GetUid(), e.GetResourceVersion())
+			event := fmt.Sprintf(" %s(%s %s@%s)", short(e.GetType(), "EVENT_TYPE_"), e.GetName(), e.GetUid(), e.GetResourceVersion())
 			if reason := e.GetReason(); reason != 0 {
-				s += short(reason, "DELETION_REASON_")
+				event += short(reason, "DELETION_REASON_")
 			}
+			events = append(events, event)
 		}
-		return s
+		if f.Batch.GetInitial() {
+			slices.Sort(events) // in no order
+		}
+		return s + strings.Join(events, "")
 	case *runnelv1.SubscribeResponse_Resumed:
 		return fmt.Sprintf("%d: resumed", f.Resumed.GetResource())
 	case *runnelv1.SubscribeResponse_Reset_:

@@ -221,7 +221,7 @@ func TestShortLivedSubscribersLeaveNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			(&tape{t, stream}).want("0: reset NEW")
+			(&tape{t: t, stream: stream}).want("0: reset NEW")
 			cancel()
 		}
 		time.Sleep(view.DefaultLimits().Horizon) //nolint:forbidigo // only so does a bubble's clock move

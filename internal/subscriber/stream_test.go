@@ -341,6 +341,6 @@ func serveCancelled(t *testing.T, client runnelv1.EventServiceClient) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&tape{t, stream}).want("0: reset NEW", "0: synced 0", "synced")
+	(&tape{t: t, stream: stream}).want("0: reset NEW", "0: synced 0", "synced")
 	return cancel
 }
