@@ -39,6 +39,11 @@ bench-churn: assets ## the bytes of patches against whole objects under real Pod
 	@$(GO) build -o bin/churn ./deploy/local/churn
 	@exec bin/churn $(ARGS)
 
+.PHONY: bench-restart
+bench-restart: assets ## the bytes of coming back after a restart against a snapshot's: 1,000 subscribers, 10,000 objects
+	@$(GO) build -o bin/restart ./deploy/local/restart
+	@exec bin/restart $(ARGS)
+
 .PHONY: faults
 faults: check-go ## plant known faults one by one and see the model test catch each
 	$(GO) run ./internal/faults

@@ -513,7 +513,8 @@ type Batch struct {
 	Initial bool `protobuf:"varint,2,opt,name=initial,proto3" json:"initial,omitempty"`
 	// The events, in the order to apply them.
 	Events []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
-	// The resume token after these events, where it moved.
+	// The resume token after these events. It is good for resuming where they end a
+	// read; within one, and within a snapshot, it only keeps older states away.
 	ResumeToken   []byte `protobuf:"bytes,4,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -577,7 +578,8 @@ func (x *Batch) GetResumeToken() []byte {
 	return nil
 }
 
-// Resumed says that the state which the resume token covers is valid; changes follow.
+// Resumed says that what the subscriber holds, by its resume token or by the known
+// versions, is valid; the changes that it missed follow, then Synced.
 type Resumed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into SubscribeRequest.resources.
@@ -679,7 +681,7 @@ func (x *Reset) GetReason() ResetReason {
 	return ResetReason_RESET_REASON_UNSPECIFIED
 }
 
-// Synced says that a snapshot is complete.
+// Synced says that a snapshot is complete, or what was missed before Resumed.
 type Synced struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into SubscribeRequest.resources; absent when every resource of the

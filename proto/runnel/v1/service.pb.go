@@ -75,7 +75,8 @@ func (DeltaMode) EnumDescriptor() ([]byte, []int) {
 	return file_runnel_v1_service_proto_rawDescGZIP(), []int{0}
 }
 
-// OnExpired says what to do when a resume token has expired.
+// OnExpired says what to do when a resume token has expired and no known versions
+// are offered beside it.
 type OnExpired int32
 
 const (
@@ -248,10 +249,14 @@ type ResourceSubscription struct {
 	Projection *Projection `protobuf:"bytes,9,opt,name=projection,proto3" json:"projection,omitempty"`
 	// Paths whose changes are not worth an event; they are not sent either.
 	IgnorePaths []string `protobuf:"bytes,10,rep,name=ignore_paths,json=ignorePaths,proto3" json:"ignore_paths,omitempty"`
-	// The newest resume token that an earlier stream of the same view gave.
+	// The newest resume token that an earlier stream of the same view gave. Tokens
+	// are opaque and valid on every replica. One that cannot be read, or is of another
+	// view or cluster, counts as expired; that of another view of the same resource
+	// still keeps older states away.
 	ResumeToken []byte `protobuf:"bytes,11,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// What the subscriber holds, as packed pairs of 8 bytes UID hash (XXH64) and
-	// 8 bytes version, little-endian.
+	// 8 bytes version, little-endian; for use where the token has expired, or where
+	// there is none. The difference is told, DELETED events first.
 	Known         []byte `protobuf:"bytes,12,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

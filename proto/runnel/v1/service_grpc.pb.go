@@ -31,6 +31,11 @@ type EventServiceClient interface {
 	// Subscribe streams, for each resource of the request, a snapshot of the
 	// objects that match, then Synced, then every change.
 	//
+	// A subscriber that comes back, to any replica, offers the newest resume token of
+	// the earlier stream, or the versions that it holds, or both; and each resource
+	// begins with Resumed, if what it holds is valid or can be made so, or with Reset.
+	// Behind Resumed come the changes that it missed, and Synced when these were told.
+	//
 	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1" and one of these
 	// reasons; where a field is at fault, BadRequest names it:
 	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
@@ -42,6 +47,10 @@ type EventServiceClient interface {
 	//     (with fail_fast: not all of them).
 	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
 	//     field is named, the request itself is, and trying it again is in vain.
+	//   - ABORTED, TOKEN_EXPIRED: a resume token cannot be resumed, and on_expired is
+	//     FAIL. Offer the known versions.
+	//   - UNAVAILABLE, BEHIND_TOKEN, with RetryInfo: this replica has not seen yet what
+	//     the subscriber saw elsewhere. Another one may have.
 	//   - UNAVAILABLE, DRAINING, with RetryInfo: the server is shutting down.
 	//   - UNAVAILABLE, SOURCE_UNAVAILABLE, with RetryInfo: none of the resources can
 	//     be listed and watched now (with fail_fast: not all of them).
@@ -86,6 +95,11 @@ type EventServiceServer interface {
 	// Subscribe streams, for each resource of the request, a snapshot of the
 	// objects that match, then Synced, then every change.
 	//
+	// A subscriber that comes back, to any replica, offers the newest resume token of
+	// the earlier stream, or the versions that it holds, or both; and each resource
+	// begins with Resumed, if what it holds is valid or can be made so, or with Reset.
+	// Behind Resumed come the changes that it missed, and Synced when these were told.
+	//
 	// Errors carry google.rpc.ErrorInfo with domain "runnel.v1" and one of these
 	// reasons; where a field is at fault, BadRequest names it:
 	//   - INVALID_ARGUMENT, INVALID_FIELD: a malformed selector, no resource, the
@@ -97,6 +111,10 @@ type EventServiceServer interface {
 	//     (with fail_fast: not all of them).
 	//   - RESOURCE_EXHAUSTED, LIMIT_EXCEEDED, with RetryInfo: over a limit. If a
 	//     field is named, the request itself is, and trying it again is in vain.
+	//   - ABORTED, TOKEN_EXPIRED: a resume token cannot be resumed, and on_expired is
+	//     FAIL. Offer the known versions.
+	//   - UNAVAILABLE, BEHIND_TOKEN, with RetryInfo: this replica has not seen yet what
+	//     the subscriber saw elsewhere. Another one may have.
 	//   - UNAVAILABLE, DRAINING, with RetryInfo: the server is shutting down.
 	//   - UNAVAILABLE, SOURCE_UNAVAILABLE, with RetryInfo: none of the resources can
 	//     be listed and watched now (with fail_fast: not all of them).
