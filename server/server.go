@@ -77,9 +77,10 @@ type (
 	AllowedGroup = resource.AllowedGroup
 	// Limits bound requests.
 	Limits = subscriber.Limits
-	// SourceLimits bound sources, and ViewLimits their views.
+	// SourceLimits bound sources.
 	SourceLimits = source.Limits
-	ViewLimits   = view.Limits
+	// ViewLimits bound views: they are a part of SourceLimits.
+	ViewLimits = view.Limits
 )
 
 // Server is a Runnel server.

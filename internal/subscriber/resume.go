@@ -64,6 +64,7 @@ func (s *stream) begin(ctx context.Context, sub *subscription) error {
 	if err := sub.start(s.wake, s.patches); err != nil {
 		return status.SourceUnavailable(sub.field, err.Error())
 	}
+	defer func() { sub.offer = offer{} }() // a list of known versions is large
 	if reason == runnelv1.ResetReason_RESET_REASON_TOKEN_EXPIRED {
 		switch {
 		case sub.resume():
