@@ -143,7 +143,7 @@ func (w want) open(s *Source) (*view.View, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.View(sel, proj, "")
+	return s.View(sel, proj)
 }
 
 // mayHold tells whether an object of the key could be in the view.

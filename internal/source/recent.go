@@ -64,12 +64,6 @@ func (r *recent) forget(before time.Time, bytes int) {
 
 func (r *recent) all() []view.Step { return r.steps[r.first:] }
 
-// covers tells whether everything since the resourceVersion is remembered.
-func (r *recent) covers(since string) bool {
-	order, ok := record.CompareResourceVersions(since, r.since)
-	return ok && order >= 0
-}
-
 // before returns what was there when the memory began, given what is there now.
 func (r *recent) before(now view.Objects) view.Objects {
 	changed := map[string]*record.Record{} // what each was before; nil if it was not

@@ -178,11 +178,10 @@ func (s *Source) Notify(wake chan<- struct{}) (stop func()) {
 }
 
 // View returns the view of the selector and projection, shared with everyone who
-// asks for an equal one, until release is called. It remembers what happened since the
-// resourceVersion, as far as the source does; "" says that nobody wants to know. The
-// error is ErrNotSynced before the first list has ended: an unknown resource is not an
-// empty one (D7).
-func (s *Source) View(sel *selector.Selector, proj projection.Projection, since string) (v *view.View, release func(), err error) {
+// asks for an equal one, until release is called. It remembers what happened as far as
+// the source does, whether or not somebody held it then (D8). The error is ErrNotSynced
+// before the first list has ended: an unknown resource is not an empty one (D7).
+func (s *Source) View(sel *selector.Selector, proj projection.Projection) (v *view.View, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.State().Ready() {
@@ -192,7 +191,7 @@ func (s *Source) View(sel *selector.Selector, proj projection.Projection, since 
 	shared, ok := s.views[key]
 	if !ok {
 		shared = &sharedView{
-			View:      s.fillLocked(view.Config{Selector: sel, Projection: proj, Limits: s.limits.Views}, since),
+			View:      s.fillLocked(view.Config{Selector: sel, Projection: proj, Limits: s.limits.Views}),
 			key:       key,
 			namespace: sel.Namespace(),
 		}
@@ -226,13 +225,9 @@ func (s *Source) forgetLocked(shared *sharedView) {
 	}
 }
 
-// fillLocked returns a new view. It begins where the source's memory does, if somebody
-// wants to go on from a resourceVersion since then.
-func (s *Source) fillLocked(cfg view.Config, since string) *view.View {
+// fillLocked returns a new view. It begins where the source's memory does.
+func (s *Source) fillLocked(cfg view.Config) *view.View {
 	objects := s.inNamespaceLocked(cfg.Selector.Namespace())
-	if !s.recent.covers(since) {
-		return view.New(cfg, objects, s.watermark, time.Now())
-	}
 	v := view.New(cfg, s.recent.before(objects), s.recent.since, s.recent.began)
 	for _, step := range s.recent.all() {
 		v.Apply(step)

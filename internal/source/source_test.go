@@ -18,7 +18,7 @@ func TestEqualSubscriptionsShareAViewUntilTheLastIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, release, err := s.View(sel, p, "")
+		v, release, err := s.View(sel, p)
 		if err != nil {
 			t.Fatal(err)
 		}

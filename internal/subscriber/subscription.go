@@ -84,12 +84,8 @@ func (sub *subscription) state() source.State {
 
 // start opens the views, at a snapshot. The error is source.ErrNotSynced.
 func (sub *subscription) start(wake chan<- struct{}, patches bool) error {
-	since := ""
-	if sub.exact() {
-		since = sub.offer.token.Watermark
-	}
 	for _, sel := range sub.selectors() {
-		v, release, err := sub.source.View(sel, sub.projection, since)
+		v, release, err := sub.source.View(sel, sub.projection)
 		if err != nil {
 			return err
 		}
