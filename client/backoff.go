@@ -11,12 +11,20 @@ type backoff struct {
 	failures int
 }
 
-// next returns the delay before the next attempt. A hint from the server is waited
-// for in full; what is added spreads the subscribers that got the same one over at
-// least half of it.
+// next returns the delay before the next attempt, after one that failed.
 func (b *backoff) next(hint time.Duration) time.Duration {
 	window := b.window()
 	b.failures++
+	return b.spread(hint, window)
+}
+
+// jitter returns the delay before an attempt that follows from the last one. That is no
+// failure, but many subscribers may have been told the same at once.
+func (b *backoff) jitter(hint time.Duration) time.Duration { return b.spread(hint, b.base) }
+
+// spread waits for a hint from the server in full; what it adds spreads the
+// subscribers that got the same one over at least half of it.
+func (b *backoff) spread(hint, window time.Duration) time.Duration {
 	return hint + b.random(max(window, hint/2))
 }
 

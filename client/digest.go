@@ -35,10 +35,13 @@ func (d *Digest) remove(uid string, version uint64) {
 // order.
 func objectHash(uid string, version uint64) uint64 {
 	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], xxhash.Sum64String(uid))
+	binary.LittleEndian.PutUint64(b[:8], uidHash(uid))
 	binary.LittleEndian.PutUint64(b[8:], version)
 	return xxhash.Sum64(b[:])
 }
+
+// uidHash names an object in known versions and digests.
+func uidHash(uid string) uint64 { return xxhash.Sum64String(uid) }
 
 func digestOf(m *runnelv1.Digest) Digest {
 	return Digest{Count: m.GetCount(), Hash: m.GetHash()}

@@ -20,8 +20,8 @@ const (
 	Gone DeletionReason = "gone"
 	// LeftView says that it may still exist, but no longer matches the selector.
 	LeftView DeletionReason = "left-view"
-	// FinalStateUnknown says that it was missing in a snapshot, or that another object
-	// has its name; how it ended was not seen.
+	// FinalStateUnknown says that it was missing in a snapshot or a difference, or that
+	// another object has its name; how it ended was not seen.
 	FinalStateUnknown DeletionReason = "final-state-unknown"
 )
 
@@ -48,7 +48,8 @@ type Event struct {
 	// either.
 	Previous []byte
 	// Initial says that the event stems from a snapshot: the server is telling what
-	// exists rather than what happens.
+	// exists rather than what happens. What happened while there was no stream, and
+	// comes after Resumed, is not initial.
 	Initial bool
 }
 

@@ -15,23 +15,25 @@ type objects struct {
 	// patches says that merge patches were asked for.
 	patches bool
 	tell    func(Event) error
-	byUID   map[string]*object
 	byName  map[objectName]*object
-	digest  Digest
+	// byHash finds objects by the hash of their UID. Should two have the same, it finds
+	// one of them; a copy that is wrong for that shows in its digest.
+	byHash map[uint64]*object
+	digest Digest
 
-	// snapshot counts the snapshots begun; open says that the last is not complete,
-	// synced that one was.
+	// snapshot counts the snapshots begun; open says that the last may still be
+	// completed, synced that the copy was complete once.
 	snapshot     uint64
 	open, synced bool
 
-	// refused counts the states since the snapshot began that were older than what
-	// was held. The server is behind, and its digest will not match.
+	// refused counts the states since the stream reset or resumed that were older than
+	// what was held. The server is behind, and its digest will not match.
 	refused int
 	// outvoted counts the mismatches in a row for which refused is the reason.
 	outvoted int
-	// rewritten says that history was: what is held from before the snapshot is not
-	// newer than what the snapshot has, whatever the resourceVersions say (D9).
-	rewritten bool
+	// history counts how often it was rewritten. What is held from before is not newer
+	// than what the server sends, whatever the resourceVersions say (D9).
+	history uint64
 }
 
 type objectName struct{ namespace, name string }
@@ -45,6 +47,8 @@ type object struct {
 	// seen is the last snapshot, by number, that has the object; later live events
 	// count as its part.
 	seen uint64
+	// history is the one that resourceVersion is of, by number.
+	history uint64
 }
 
 // maxOutvoted is how often a server may disagree because it is behind before its
@@ -54,7 +58,7 @@ type object struct {
 const maxOutvoted = 5
 
 func newObjects(resource int, tell func(Event) error) *objects {
-	return &objects{resource: resource, tell: tell, byUID: map[string]*object{}, byName: map[objectName]*object{}}
+	return &objects{resource: resource, tell: tell, byName: map[objectName]*object{}, byHash: map[uint64]*object{}}
 }
 
 // reset begins a snapshot. What is held stays until the snapshot says otherwise.
@@ -63,8 +67,23 @@ func (o *objects) reset(reason runnelv1.ResetReason) {
 	o.open = true
 	o.refused = 0
 	if reason == runnelv1.ResetReason_RESET_REASON_HISTORY_REWRITTEN || o.outvoted >= maxOutvoted {
-		o.rewritten = true // until a snapshot is complete, however many streams that takes
+		o.history++
 	}
+}
+
+// resume goes on from what is held, also from a mixture that a snapshot left which
+// broke off: what that did not get to stays.
+func (o *objects) resume() {
+	o.open = false
+	o.refused = 0
+}
+
+// find returns the object of a UID, or nil.
+func (o *objects) find(uid string) *object {
+	if held := o.byHash[uidHash(uid)]; held != nil && held.uid == uid {
+		return held
+	}
+	return nil
 }
 
 // apply takes in an event of the server.
@@ -85,7 +104,7 @@ func (o *objects) apply(e *runnelv1.Event, initial bool) error {
 // the server does not know what an earlier stream left here.
 func (o *objects) set(e *runnelv1.Event, initial bool) error {
 	name := objectName{e.GetNamespace(), e.GetName()}
-	if other := o.byUID[e.GetUid()]; other != nil && other.objectName != name {
+	if other := o.find(e.GetUid()); other != nil && other.objectName != name {
 		return fmt.Errorf("%w: UID %s has two names", ErrProtocol, e.GetUid())
 	}
 	held := o.byName[name]
@@ -95,8 +114,7 @@ func (o *objects) set(e *runnelv1.Event, initial bool) error {
 		held.seen = o.snapshot
 		return nil
 	case held != nil && held.uid == e.GetUid() && held.version == e.GetVersion():
-		held.resourceVersion = e.GetResourceVersion()
-		held.seen = o.snapshot
+		held.stamp(o, e)
 		return nil
 	}
 	json, err := content(e, held)
@@ -105,8 +123,7 @@ func (o *objects) set(e *runnelv1.Event, initial bool) error {
 	}
 	switch {
 	case held != nil && held.uid == e.GetUid():
-		held.resourceVersion = e.GetResourceVersion()
-		held.seen = o.snapshot
+		held.stamp(o, e)
 		o.digest.remove(held.uid, held.version)
 		previous := held.json
 		held.version, held.json = e.GetVersion(), json
@@ -119,18 +136,25 @@ func (o *objects) set(e *runnelv1.Event, initial bool) error {
 			return err
 		}
 	}
-	held = &object{
-		objectName: name, uid: e.GetUid(), resourceVersion: e.GetResourceVersion(),
-		version: e.GetVersion(), json: json, seen: o.snapshot,
-	}
-	o.byUID[held.uid], o.byName[name] = held, held
+	held = &object{objectName: name, uid: e.GetUid(), version: e.GetVersion(), json: json}
+	held.stamp(o, e)
+	o.byName[name], o.byHash[uidHash(held.uid)] = held, held
 	o.digest.add(held.uid, held.version)
 	return o.tell(o.event(Added, held, initial))
 }
 
-// drop takes in a deletion. One of an object that is not held says nothing new.
+// stamp notes when the server said that this is an object's state.
+func (held *object) stamp(o *objects, e *runnelv1.Event) {
+	held.resourceVersion, held.history, held.seen = e.GetResourceVersion(), o.history, o.snapshot
+}
+
+// drop takes in a deletion. One of an object that is not held says nothing new. Of what
+// was deleted while nobody looked, the server may know no more than the UID's hash.
 func (o *objects) drop(e *runnelv1.Event, initial bool) error {
-	held := o.byUID[e.GetUid()]
+	held := o.find(e.GetUid())
+	if e.GetUid() == "" {
+		held = o.byHash[e.GetUidHash()]
+	}
 	switch {
 	case held == nil:
 		return nil
@@ -144,16 +168,13 @@ func (o *objects) drop(e *runnelv1.Event, initial bool) error {
 // isOlder says that the event is from before the state held, of the same object or
 // of another that has its name: then it must not be applied (D2).
 func (o *objects) isOlder(e *runnelv1.Event, held *object) bool {
-	if o.rewritten && held.seen != o.snapshot {
-		return false
-	}
-	return older(e.GetResourceVersion(), held.resourceVersion)
+	return held.history == o.history && older(e.GetResourceVersion(), held.resourceVersion)
 }
 
-// complete ends a snapshot: what it did not contain is dropped.
+// complete says that the copy is complete. What a snapshot did not contain is dropped.
 func (o *objects) complete() error {
 	var vanished []*object
-	for _, held := range o.byUID {
+	for _, held := range o.byName {
 		if o.open && held.seen != o.snapshot {
 			vanished = append(vanished, held)
 		}
@@ -166,7 +187,7 @@ func (o *objects) complete() error {
 			return err
 		}
 	}
-	o.open, o.synced, o.rewritten = false, true, false
+	o.open, o.synced = false, true
 	return nil
 }
 
@@ -191,8 +212,10 @@ func (o *objects) check(want *runnelv1.Digest) error {
 
 // remove drops an object. The resourceVersion is the deletion's, if that is known.
 func (o *objects) remove(held *object, reason DeletionReason, resourceVersion string, initial bool) error {
-	delete(o.byUID, held.uid)
 	delete(o.byName, held.objectName)
+	if hash := uidHash(held.uid); o.byHash[hash] == held {
+		delete(o.byHash, hash)
+	}
 	o.digest.remove(held.uid, held.version)
 	e := o.event(Deleted, held, initial)
 	e.Reason = reason

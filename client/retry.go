@@ -9,9 +9,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ErrGoodbye says that a stream ended because the server had asked the subscriber
-// to subscribe again, on another connection.
-var ErrGoodbye = errors.New("server said goodbye")
+var (
+	// ErrGoodbye says that a stream ended because the server had asked the subscriber
+	// to subscribe again, on another connection.
+	ErrGoodbye = errors.New("server said goodbye")
+	// ErrTokenExpired says that the server cannot go on from a resume token. Subscribe
+	// answers it by what Handler.Known says.
+	ErrTokenExpired = errors.New("resume token has expired")
+)
 
 // terminal says that subscribing again as before would fail again. authenticated
 // says that the stream had been open: then Unauthenticated means that the
@@ -39,8 +44,30 @@ func terminal(err error, authenticated bool) bool {
 	return false
 }
 
-// diverged says that a copy is not, or cannot become, what the server has: a new
-// snapshot puts it right.
+// refused says that the server will not serve a request like this one, rather than
+// not now.
+func refused(err error) bool {
+	s, _ := status.FromError(err)
+	switch s.Code() {
+	case codes.InvalidArgument, codes.Unimplemented:
+		return true
+	case codes.ResourceExhausted:
+		_, aboutRequest := detail[*errdetails.BadRequest](s)
+		return aboutRequest || len(s.Details()) == 0 // gRPC's own limit on messages
+	}
+	return false
+}
+
+// tokenExpired says that the server cannot go on from a token, and waits for known
+// versions.
+func tokenExpired(err error) bool {
+	s, _ := status.FromError(err)
+	info, _ := detail[*errdetails.ErrorInfo](s)
+	return s.Code() == codes.Aborted && info.GetDomain() == "runnel.v1" && info.GetReason() == "TOKEN_EXPIRED"
+}
+
+// diverged says that a copy is not, or cannot become, what the server has: the
+// difference puts it right, or else a new snapshot.
 func diverged(err error) bool {
 	return errors.Is(err, ErrDigestMismatch) || errors.Is(err, ErrVersionMismatch) || errors.Is(err, ErrBaseMismatch)
 }

@@ -53,6 +53,19 @@ func TestBackoffHintIsTheLeastDelay(t *testing.T) {
 	}
 }
 
+func TestBackoffJitterIsOfTheBaseAndNoFailure(t *testing.T) {
+	b := backoff{base: time.Second, max: time.Minute, failures: 3, random: func(n time.Duration) time.Duration { return n }}
+	if got := b.jitter(0); got != time.Second {
+		t.Errorf("at most %v, want the base", got)
+	}
+	if got := b.jitter(10 * time.Second); got != 15*time.Second {
+		t.Errorf("with a hint %v, want all of it and at most half more", got)
+	}
+	if got := b.next(0); got != 8*time.Second {
+		t.Errorf("then at most %v, want what it was before", got)
+	}
+}
+
 func TestDefaultJitterIsFull(t *testing.T) {
 	random := defaults().random
 	low, high := false, false
@@ -89,12 +102,33 @@ func TestTerminalCodes(t *testing.T) {
 		{limit, false, true},
 		{status.Error(codes.Unavailable, ""), false, false},
 		{status.Error(codes.Internal, ""), false, false},
+		{status.Error(codes.Aborted, ""), false, false},
+		{expired(), false, false},
 		{status.Error(codes.Canceled, ""), false, false},
 		{status.Error(codes.DeadlineExceeded, ""), false, false},
 		{status.Error(codes.Unknown, ""), false, false},
 	} {
 		if got := terminal(tt.err, tt.connected); got != tt.want {
 			t.Errorf("terminal(%v, connected %v) = %v", tt.err, tt.connected, got)
+		}
+	}
+}
+
+func TestATokenIsExpiredOnlyWhereRunnelSaysSo(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{expired(), true},
+		{withDetails(codes.Aborted, &errdetails.ErrorInfo{Reason: "TOKEN_EXPIRED", Domain: "example.com"}), false},
+		{withDetails(codes.Aborted, &errdetails.ErrorInfo{Reason: "OTHER", Domain: "runnel.v1"}), false},
+		{withDetails(codes.Unavailable, &errdetails.ErrorInfo{Reason: "TOKEN_EXPIRED", Domain: "runnel.v1"}), false},
+		{status.Error(codes.Aborted, "TOKEN_EXPIRED"), false},
+		{io.EOF, false},
+		{nil, false},
+	} {
+		if got := tokenExpired(tt.err); got != tt.want {
+			t.Errorf("tokenExpired(%v) = %v", tt.err, got)
 		}
 	}
 }

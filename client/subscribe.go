@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -34,14 +33,37 @@ import (
 // for as long as the largest delay. A stream whose content proved wrong is healthy
 // only by its age.
 //
-// Each stream begins with a snapshot, told by Reset. The request is copied, and
-// must not carry resume_token or known: the client is going to keep those itself.
+// Each stream goes on where the last one ended, at whichever replica (D8). Subscribe keeps
+// the newest resume token of each resource, from the last frame that carried one and that
+// Handler.Frame took in, and offers it. The server answers Resumed, and what has changed
+// follows; or Reset, and a snapshot follows. With Handler.Known, a snapshot comes only at
+// first and as a last resort:
+//
+//   - where there is no token, the request says what the handler holds, and the difference
+//     follows;
+//   - when a token has expired, the next request says for all resources what the handler
+//     holds. It comes promptly, after a full jitter of the base delay, unless such a
+//     request was the one that was answered so;
+//   - when a copy diverged (see Handler.Frame), the next request does the same, delayed as
+//     after any failure. When a second such stream in a row has diverged again, requests
+//     offer nothing, and a snapshot comes, until a stream is right.
+//
+// Without Handler.Known the server answers a token that has expired by Reset, and a copy that
+// diverged gets a snapshot. A request that the server refuses is tried once without what
+// it offered before the status is returned.
+//
+// The request is copied. It may carry resume tokens, to go on where an earlier Subscribe
+// ended: a program that stores what frames bring stores with it, in one step, the newest
+// resume_token that a Batch, Synced or Bookmark of the resource carried, and puts it into
+// ResourceSubscription.resume_token when it starts again. A token of another selection of
+// the resource is no start, but a floor: nothing older is served (D2). The fields known and
+// on_expired must be unset; they are the client's own.
 func (c *Client) Subscribe(ctx context.Context, request *runnelv1.SubscribeRequest, handler Handler) error {
+	if request.GetOnExpired() != runnelv1.OnExpired_ON_EXPIRED_UNSPECIFIED {
+		return errors.New("on_expired: must be unset")
+	}
 	for i, r := range request.GetResources() {
-		switch {
-		case len(r.GetResumeToken()) > 0:
-			return fmt.Errorf("resources[%d].resume_token: must be unset", i)
-		case len(r.GetKnown()) > 0:
+		if len(r.GetKnown()) > 0 {
 			return fmt.Errorf("resources[%d].known: must be unset", i)
 		}
 	}
@@ -49,10 +71,11 @@ func (c *Client) Subscribe(ctx context.Context, request *runnelv1.SubscribeReque
 		return errors.New("handler without Frame")
 	}
 	s := subscription{
-		client:  c,
-		request: proto.CloneOf(request),
-		handler: handler,
-		backoff: backoff{base: c.settings.backoffBase, max: c.settings.backoffMax, random: c.settings.random},
+		client:     c,
+		request:    proto.CloneOf(request),
+		handler:    handler,
+		backoff:    backoff{base: c.settings.backoffBase, max: c.settings.backoffMax, random: c.settings.random},
+		resumption: newResumption(request, handler.Known),
 	}
 	for {
 		if err := s.attempt(ctx); err != nil {
@@ -63,55 +86,43 @@ func (c *Client) Subscribe(ctx context.Context, request *runnelv1.SubscribeReque
 
 // subscription is one call of Subscribe. It stays on the caller's goroutine.
 type subscription struct {
-	client  *Client
-	request *runnelv1.SubscribeRequest
-	handler Handler
-	backoff backoff
-}
-
-// outcome is how a stream ended.
-type outcome struct {
-	// err is why the stream ended, or the handler's error.
-	err error
-	// byHandler says that err is the handler's.
-	byHandler bool
-	// opened is when the first frame came; zero if none did.
-	opened time.Time
-	// synced says that the overall Synced came.
-	synced bool
-	// goodbye is the server's, if it said it.
-	goodbye *runnelv1.Goodbye
+	client     *Client
+	request    *runnelv1.SubscribeRequest
+	handler    Handler
+	backoff    backoff
+	resumption resumption
 }
 
 // attempt serves one stream and waits until it is time for the next. It returns an
 // error when there must be none.
 func (s *subscription) attempt(ctx context.Context) error {
 	o := s.stream(ctx)
-	diverged := diverged(o.err)
-	connected := !o.opened.IsZero()
 	switch {
-	case o.byHandler && !diverged:
+	case o.byHandler && !o.diverged():
 		return o.err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case s.client.connections.isClosed():
 		return ErrClosed
-	case !o.byHandler && terminal(o.err, connected):
+	case !o.byHandler && terminal(o.err, o.connected()) && !s.resumption.refused(&o):
 		return o.err
 	}
 
-	if o.goodbye != nil && !o.byHandler {
-		reason := strings.TrimPrefix(o.goodbye.GetReason().String(), "GOODBYE_REASON_")
-		o.err = fmt.Errorf("%w: %s", ErrGoodbye, strings.ToLower(reason))
-	}
-	if connected && (o.synced && !diverged || time.Since(o.opened) >= s.backoff.max) {
+	if o.connected() && (o.synced && !o.diverged() || time.Since(o.opened) >= s.backoff.max) {
 		s.backoff.reset()
 	}
 	hint, _ := o.hint()
-	delay := s.backoff.next(min(max(hint, 0), s.client.settings.hintMax))
-	s.log(ctx, diverged, o.err, delay)
+	hint = min(max(hint, 0), s.client.settings.hintMax)
+	var delay time.Duration
+	if s.resumption.ended(&o) {
+		delay = s.backoff.jitter(hint)
+	} else {
+		delay = s.backoff.next(hint)
+	}
+	i := Interruption{Err: o.reason(), Connected: o.connected(), RetryIn: delay}
+	s.log(ctx, o.diverged(), i)
 	if s.handler.Interrupted != nil {
-		s.handler.Interrupted(Interruption{Err: o.err, Connected: connected, RetryIn: delay})
+		s.handler.Interrupted(i)
 	}
 	return sleep(ctx, delay)
 }
@@ -132,7 +143,11 @@ func (s *subscription) stream(ctx context.Context) (o outcome) {
 		s.client.connections.release(conn, asked)
 	}()
 
+	s.resumption.fill(s.request)
 	stream, err := runnelv1.NewEventServiceClient(conn).Subscribe(callCtx, s.request)
+	for _, r := range s.request.GetResources() {
+		r.Known = nil // was sent, and may be large
+	}
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -142,7 +157,7 @@ func (s *subscription) stream(ctx context.Context) (o outcome) {
 			o.err = err
 			return o
 		}
-		if o.opened.IsZero() {
+		if !o.connected() {
 			o.opened = time.Now()
 			if s.handler.Connected != nil {
 				s.handler.Connected()
@@ -153,6 +168,7 @@ func (s *subscription) stream(ctx context.Context) (o outcome) {
 		}
 		// The frame is the handler's once it is called.
 		allSynced := frame.GetSynced() != nil && frame.GetSynced().Resource == nil
+		token, moved := tokenOf(frame)
 		if g := frame.GetGoodbye(); g != nil {
 			o.goodbye = &runnelv1.Goodbye{Reason: g.GetReason(), RetryAfterMs: g.GetRetryAfterMs()}
 		}
@@ -161,28 +177,19 @@ func (s *subscription) stream(ctx context.Context) (o outcome) {
 			return o
 		}
 		o.synced = o.synced || allSynced
+		if moved {
+			s.resumption.commit(token)
+		}
 	}
 }
 
-// hint is the delay that the server asked for, if it did: then the next stream
-// belongs on another connection.
-func (o *outcome) hint() (time.Duration, bool) {
-	if o.goodbye != nil {
-		return time.Duration(o.goodbye.GetRetryAfterMs()) * time.Millisecond, true
-	}
-	if o.byHandler {
-		return 0, false
-	}
-	return retryHint(o.err)
-}
-
-func (s *subscription) log(ctx context.Context, diverged bool, err error, delay time.Duration) {
+func (s *subscription) log(ctx context.Context, diverged bool, i Interruption) {
 	level, message := slog.LevelInfo, "subscribing again"
 	if diverged {
-		level, message = slog.LevelWarn, "the copy is not what the server says; starting over"
+		level, message = slog.LevelWarn, "the copy is not what the server says; putting it right"
 	}
 	s.client.settings.logger.LogAttrs(ctx, level, message,
-		slog.Any("error", err), slog.Duration("retry_in", delay))
+		slog.Any("error", i.Err), slog.Duration("retry_in", i.RetryIn), slog.String("offer", s.resumption.next.String()))
 }
 
 // sleep waits. It returns the context's cause if that ends first.

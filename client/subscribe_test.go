@@ -270,20 +270,6 @@ func TestSubscribeSendsTheRequestAsItWas(t *testing.T) {
 	})
 }
 
-func TestSubscribeRefusesResumeStateOfOthers(t *testing.T) {
-	c, fake, stop := newFake(t, nil)
-	defer stop()
-	for _, r := range []*runnelv1.ResourceSubscription{{ResumeToken: []byte{1}}, {Known: []byte{1}}} {
-		err := c.Subscribe(t.Context(), &runnelv1.SubscribeRequest{Resources: []*runnelv1.ResourceSubscription{r}}, Handler{})
-		if err == nil {
-			t.Errorf("%v was accepted", r)
-		}
-	}
-	if calls, _ := fake.counts(); calls != 0 {
-		t.Errorf("the server was called %d times", calls)
-	}
-}
-
 // The whole way: a copy that proves wrong is put right by a new snapshot, told as the
 // difference only, and each attempt to do so waits longer than the last.
 func TestSubscribeStartsOverWhenTheReplicaProvesWrong(t *testing.T) {

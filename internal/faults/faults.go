@@ -42,8 +42,8 @@ var faults = []fault{
 	{
 		name: "who was overtaken is not reset",
 		file: "internal/view/cursor.go",
-		old:  "if Position(c.floor.Load()) < v.ended.forgotten {",
-		new:  "if false {",
+		old:  "floor < v.ended.forgotten {",
+		new:  "floor != floor {",
 	},
 	{
 		name: "ended stays are forgotten one change too early",
@@ -114,8 +114,8 @@ var faults = []fault{
 	{
 		name: "a list is made visible item by item",
 		file: "internal/source/step.go",
-		old:  "if r.Listed || s.listed.any() {",
-		new:  "if false {",
+		old:  "if r.Listed || s.heldBackLocked() {",
+		new:  "if s.history.fresh {",
 	},
 	{
 		name: "the watermark moves before the list is complete",

@@ -120,7 +120,7 @@ func (s *stream) await(ctx context.Context, sub *subscription) (rewritten bool, 
 // watermark, or have it now.
 func (sub *subscription) resume() bool {
 	t := &sub.offer.token
-	if _, ordered := record.CompareResourceVersions(t.Last, sub.source.Watermark()); !sub.exact() || !ordered {
+	if _, ordered := record.CompareResourceVersions(t.Last, sub.source.Watermark()); !sub.exact() || !ordered || sub.diverged() {
 		return false
 	}
 	var then, now view.Digest
@@ -142,6 +142,12 @@ func (sub *subscription) resume() bool {
 	return false
 }
 
+// diverged tells whether the subscriber does not hold what its token says: it was told
+// wrong, or has lost something, and needs the difference (D15).
+func (sub *subscription) diverged() bool {
+	return sub.exact() && sub.offer.known != nil && sub.offer.known.Digest() != sub.offer.token.Digest
+}
+
 // knows tells whether it is known what the subscriber holds.
 func (sub *subscription) knows() bool {
 	if sub.offer.known == nil && sub.exact() && sub.offer.token.Digest == (view.Digest{}) {
@@ -154,13 +160,12 @@ func (sub *subscription) knows() bool {
 // lived in another history: it was complete, and never saw what was there.
 func (s *stream) settle(sub *subscription) (rewritten bool) {
 	complete := ""
-	if sub.exact() {
-		if sub.offer.known.Digest() == sub.offer.token.Digest {
-			complete = sub.offer.token.Watermark
-		} else {
-			s.counts.diverged.Add(1)
-			s.cfg.Log.Warn("a subscriber does not hold what it was sent", "resource", sub.source.Resource().String())
-		}
+	switch {
+	case sub.diverged():
+		s.counts.diverged.Add(1)
+		s.cfg.Log.Warn("a subscriber does not hold what it was sent", "resource", sub.source.Resource().String())
+	case sub.exact():
+		complete = sub.offer.token.Watermark
 	}
 	for i := range sub.parts {
 		if sub.parts[i].cursor.Settle(sub.offer.known, complete) {

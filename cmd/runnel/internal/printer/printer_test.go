@@ -154,6 +154,30 @@ func TestTableSaysWhatIsUnusualOfASource(t *testing.T) {
 `)
 }
 
+func TestTableSaysOnceThatAResourceIsSynced(t *testing.T) {
+	all := []Resource{resource(t, "cm", false), resource(t, "ns", false)}
+	got := render(t, TableOptions{}, all, func(p Printer, _ func()) {
+		for _, c := range []Control{
+			{Type: "RESET", Resource: "configmaps", Reason: "NEW"}, {Type: "SYNCED", Resource: "configmaps"},
+			{Type: "RESUMED", Resource: "configmaps"}, {Type: "SYNCED", Resource: "configmaps"}, {Type: "SYNCED", Resource: "namespaces"}, {Type: "SYNCED"},
+			{Type: "RESUMED", Resource: "configmaps"}, {Type: "RESUMED", Resource: "namespaces"},
+			{Type: "SYNCED", Resource: "configmaps"}, {Type: "SYNCED", Resource: "namespaces"}, {Type: "SYNCED"},
+			{Type: "RESUMED", Resource: "configmaps"}, {Type: "RESET", Resource: "namespaces", Reason: "TOKEN_EXPIRED"},
+			{Type: "SYNCED", Resource: "configmaps"}, {Type: "SYNCED", Resource: "namespaces"}, {Type: "SYNCED"},
+		} {
+			p.Control(c)
+		}
+	})
+	want(t, got, `
+# synced configmaps
+# synced namespaces
+# synced: all resources
+# reset namespaces: TOKEN_EXPIRED
+# synced namespaces
+# synced: all resources
+`)
+}
+
 func TestTableHasRoomForWhatMayLeave(t *testing.T) {
 	got := render(t, TableOptions{MayLeave: true}, []Resource{resource(t, "cm", false)}, func(p Printer, flush func()) {
 		p.Event(event(client.Added, 0, "a", `{}`))

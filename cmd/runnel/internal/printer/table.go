@@ -36,7 +36,7 @@ type TableOptions struct {
 // page. A stream has no last row to measure: rows wait until Flush, what is flushed
 // together is measured together, and columns never shrink.
 func Table(w io.Writer, all []Resource, options TableOptions) Printer {
-	t := &table{out: bufio.NewWriter(w), options: options, several: len(all) > 1, starting: map[string]bool{}, current: -1}
+	t := &table{out: bufio.NewWriter(w), options: options, several: len(all) > 1, starting: map[string]bool{}, synced: map[string]bool{}, current: -1}
 	for _, r := range all {
 		t.parts = append(t.parts, newPart(r, options, t.several))
 	}
@@ -54,6 +54,9 @@ type table struct {
 	pending []line
 	// starting are the resources, by name, of which it was said last that they start.
 	starting map[string]bool
+	// synced are those of which it was said that they are synced, since their last
+	// snapshot began; all of them are "".
+	synced map[string]bool
 	// current is the resource of the last row, by index; written counts lines.
 	current int
 	written int
@@ -164,13 +167,20 @@ func (t *table) changes(e Event) {
 func (t *table) Control(c Control) {
 	switch {
 	case c.Type == "RESET" && c.Reason == "NEW": // every stream begins so
+	case c.Type == "RESUMED": // the table goes on
+	case c.Type == "SYNCED" && t.synced[c.Resource]: // and resumed since
 	case c.Type == "SYNCED" && c.Resource == "" && !t.several: // was said of the one resource
 	case c.Type == "STATUS" && c.State == "SYNCED" && t.starting[c.Resource]: // as expected; its own "# synced" follows
 	default:
 		t.pending = append(t.pending, line{text: "# " + c.String()})
 	}
-	if c.Type == "STATUS" {
+	switch c.Type {
+	case "STATUS":
 		t.starting[c.Resource] = c.State == "STARTING"
+	case "SYNCED":
+		t.synced[c.Resource] = true
+	case "RESET":
+		t.synced[c.Resource], t.synced[""] = false, false
 	}
 }
 

@@ -62,24 +62,25 @@ func readDefinitions(ctx context.Context, c *client.Client, say *reporter) ([]re
 		Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions",
 		Projection: &runnelv1.Projection{Part: &runnelv1.Projection_Paths{Paths: &runnelv1.Paths{Paths: resources.DefinitionPaths()}}},
 	}}}
-	replica, err := client.NewReplica(request, nil)
+	definitions := map[string]resources.Definition{}
+	replica, err := client.NewReplica(request, func(e client.Event) error {
+		if e.Type == client.Deleted {
+			delete(definitions, e.Name)
+			return nil
+		}
+		d, err := resources.FromDefinition(e.Object)
+		if err != nil {
+			return err
+		}
+		definitions[e.Name] = d
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	definitions := map[string]resources.Definition{}
 	frame := func(frame *runnelv1.SubscribeResponse) error {
 		if err := replica.Apply(frame); err != nil {
 			return err
-		}
-		for _, e := range frame.GetBatch().GetEvents() {
-			delete(definitions, e.GetName())
-			if text, ok := replica.Object(0, "", e.GetName()); ok {
-				d, err := resources.FromDefinition(text)
-				if err != nil {
-					return err
-				}
-				definitions[e.GetName()] = d
-			}
 		}
 		if frame.GetSynced() != nil && frame.GetSynced().Resource == nil {
 			return errDone
@@ -90,7 +91,6 @@ func readDefinitions(ctx context.Context, c *client.Client, say *reporter) ([]re
 		Frame:     frame,
 		Connected: say.connected,
 		Interrupted: func(i client.Interruption) {
-			clear(definitions)
 			if _, unreachable := connectionError(i.Err); !unreachable {
 				cancel(i.Err)
 				return

@@ -54,7 +54,9 @@ func describeInterruption(i client.Interruption, server string) string {
 	retry := fmt.Sprintf("in %v", i.RetryIn.Round(10_000_000))
 	switch {
 	case errors.Is(i.Err, client.ErrDigestMismatch), errors.Is(i.Err, client.ErrVersionMismatch), errors.Is(i.Err, client.ErrBaseMismatch):
-		return fmt.Sprintf("%s; starting over %s", describe(i.Err), retry)
+		return fmt.Sprintf("%s; putting it right %s", describe(i.Err), retry)
+	case errors.Is(i.Err, client.ErrTokenExpired):
+		return fmt.Sprintf("the resume token has expired; asking for the difference %s", retry)
 	case i.Connected:
 		return fmt.Sprintf("stream ended: %s; subscribing again %s", describe(i.Err), retry)
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ type eventServer struct {
 	streams [][]*runnelv1.SubscribeResponse
 	// err ends a stream after its frames; nil keeps the last stream open.
 	err error
+	// endings end single streams, by number, after their frames.
+	endings map[int]error
 	// definitions are the custom resource definitions, unless definitionsErr refuses
 	// them. Those requests do not count.
 	definitions    []string
@@ -49,8 +52,8 @@ func (s *eventServer) Subscribe(request *runnelv1.SubscribeRequest, stream grpc.
 			return err
 		}
 	}
-	if s.err != nil || call < last {
-		return s.err
+	if err := cmp.Or(s.endings[call], s.err); err != nil || call < last {
+		return err
 	}
 	<-stream.Context().Done()
 	return stream.Context().Err()
@@ -135,6 +138,17 @@ func syncedWith(digest *runnelv1.Digest) *runnelv1.SubscribeResponse {
 	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Synced{Synced: &runnelv1.Synced{
 		Resource: &resource, Digest: digest,
 	}}}
+}
+
+// syncedAt is syncedWith and a resume token.
+func syncedAt(token string, digest *runnelv1.Digest) *runnelv1.SubscribeResponse {
+	frame := syncedWith(digest)
+	frame.GetSynced().ResumeToken = []byte(token)
+	return frame
+}
+
+func resumed() *runnelv1.SubscribeResponse {
+	return &runnelv1.SubscribeResponse{Frame: &runnelv1.SubscribeResponse_Resumed{Resumed: &runnelv1.Resumed{}}}
 }
 
 func bookmarkWith(digest *runnelv1.Digest) *runnelv1.SubscribeResponse {

@@ -23,6 +23,9 @@ func (r *reporter) connected() {
 	r.interruption = ""
 }
 
+// resumed says that a stream goes on where the last one ended.
+func (r *reporter) resumed(resource string) { r.note("resumed " + resource) }
+
 // interrupted says why there is no stream. Quick retries for the same reason are told
 // once.
 func (r *reporter) interrupted(i client.Interruption) {

@@ -77,6 +77,23 @@ func TestCustomResourcesHaveTheColumnsOfTheirDefinition(t *testing.T) {
 	}
 }
 
+func TestDefinitionsOutliveTheStreamThatBroughtThem(t *testing.T) {
+	definition, w := pod("crd", "1", widgetDefinition), pod("w", "7", `{"spec":{"size":1}}`)
+	definition.Namespace, w.Namespace = "", ""
+	s := &eventServer{
+		streams: streams{
+			{reset(), events(true, definition), syncedAt("t", nil)},
+			{resumed(), syncedWith(nil), allSynced()},
+			{events(true, w), allSynced()},
+		},
+		endings: map[int]error{0: status.Error(codes.Unavailable, "the connection is gone")},
+	}
+	code, stdout, _ := run(t, "wi", "--insecure", "--until-synced", "--server", s.start(t))
+	if want := "EVENT          NAME   SIZE\nADDED          w      1\n"; code != 0 || stdout != want {
+		t.Errorf("exit code %d, stdout\n%s\nwant\n%s", code, stdout, want)
+	}
+}
+
 // Nobody needs the right to read definitions, or a new server, to watch something.
 func TestCustomResourcesDoWithoutTheirDefinition(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.Unimplemented, codes.Internal} {

@@ -54,20 +54,22 @@ func (o *options) watch(ctx context.Context, c *client.Client, targets []target)
 		return err
 	}
 	request := o.request(targets)
-	s := &stream{options: o, resources: all, printer: out, verified: make([]bool, len(targets))}
-	if o.needsReplica() {
-		if s.replica, err = client.NewReplica(request, s.change); err != nil {
-			return err
-		}
-	}
-	err = o.result(ctx, c.Subscribe(ctx, request, client.Handler{
+	s := &stream{options: o, resources: all, printer: out, reporter: say, verified: make([]bool, len(targets))}
+	handler := client.Handler{
 		Frame: s.frame,
 		Connected: func() {
 			say.connected()
 			s.begin()
 		},
 		Interrupted: say.interrupted,
-	}))
+	}
+	if o.needsReplica() {
+		if s.replica, err = client.NewReplica(request, s.change); err != nil {
+			return err
+		}
+		handler.Known = s.replica.Known
+	}
+	err = o.result(ctx, c.Subscribe(ctx, request, handler))
 	if o.verify && s.replica.Mismatches() > 0 {
 		err = errors.Join(fmt.Errorf("what the server sent proved wrong (%d)", s.replica.Mismatches()), err)
 	}

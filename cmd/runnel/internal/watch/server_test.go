@@ -7,6 +7,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,6 +78,30 @@ func TestWatchWithARealServer(t *testing.T) {
 		}
 		expect(t, lines, change.lines...)
 	}
+
+	// The server is away while something happens. The one that takes its place knows
+	// nothing of the past, and tells the difference.
+	address, stop := serveAt(t, cp.RESTConfig(controlplane.Admin), "127.0.0.1:0")
+	var notes strings.Builder
+	lines, end := start(t, &notes, "cm", "-n", "default", "-l", "app", "--insecure", "--server", address)
+	expect(t, lines,
+		`EVENT               NAME   DATA   AGE`,
+		`ADDED               a      2      \d+s`,
+		`ADDED               b      0      \d+s`,
+		`# synced configmaps: 2 objects`)
+	stop()
+	if err := configMaps.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	create(t, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","labels":{"app":"web"}}}`)
+	serveAt(t, cp.RESTConfig(controlplane.Admin), address)
+	expect(t, lines,
+		`# goodbye: DRAINING, again after .+`,
+		`DELETED final-state-unknown   a      2      \d+s`,
+		`ADDED                         c      0      \d+s`)
+	if code := end(); code != 0 || !strings.HasSuffix(notes.String(), "runnel: connected\nrunnel: resumed configmaps\n") {
+		t.Errorf("exit code %d, stderr %q", code, notes.String())
+	}
 }
 
 const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},
@@ -87,7 +112,14 @@ const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResour
 // serve runs a Runnel server until the test ends.
 func serve(t *testing.T, api *rest.Config) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, _ = serveAt(t, api, "127.0.0.1:0")
+	return address
+}
+
+// serveAt runs a Runnel server until stop is called, or the test ends.
+func serveAt(t *testing.T, api *rest.Config, at string) (address string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +130,14 @@ func serve(t *testing.T, api *rest.Config) (address string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return listener.Addr().String()
+	t.Cleanup(stop)
+	return listener.Addr().String(), stop
 }
 
 // create creates an object; that of a custom resource once it is served.
@@ -131,29 +164,41 @@ func create(t *testing.T, resource dynamic.ResourceInterface, text string) {
 // live runs the command until the test ends, and returns the lines of its output.
 func live(t *testing.T, args ...string) <-chan string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	reader, writer := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var stderr strings.Builder
-		if code := runTo(ctx, writer, &stderr, args...); code != 0 || stderr.String() != "" {
+	var stderr strings.Builder
+	lines, end := start(t, &stderr, args...)
+	t.Cleanup(func() {
+		if code := end(); code != 0 || stderr.String() != "" {
 			t.Errorf("exit code %d, stderr %q", code, stderr.String())
 		}
-		writer.Close()
-	}()
-	lines := make(chan string, 100)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
-			lines <- scanner.Text()
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
 	})
 	return lines
+}
+
+// start runs the command until end is called, or the test ends. Stderr may be read after
+// that.
+func start(t *testing.T, stderr io.Writer, args ...string) (lines <-chan string, end func() (code int)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	reader, writer := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		code := runTo(ctx, writer, stderr, args...)
+		writer.Close()
+		done <- code
+	}()
+	all := make(chan string, 100)
+	go func() {
+		defer close(all)
+		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+			all <- scanner.Text()
+		}
+	}()
+	end = sync.OnceValue(func() int {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() { end() })
+	return all, end
 }
 
 // expect reads lines and compares each with a pattern.

@@ -17,6 +17,7 @@ type stream struct {
 	options   *options
 	resources []printer.Resource
 	printer   printer.Printer
+	reporter  *reporter
 	// replica knows whole objects and says what changed; nil where frames are shown as
 	// they come.
 	replica *client.Replica
@@ -43,6 +44,9 @@ func (s *stream) frame(frame *runnelv1.SubscribeResponse) error {
 		for _, e := range batch.GetEvents() {
 			s.printer.Event(rawEvent(batch, e))
 		}
+	}
+	if resumed := frame.GetResumed(); resumed != nil {
+		s.reporter.resumed(s.name(resumed.GetResource()))
 	}
 	if c, ok := s.control(frame); ok && (c.Type != "BOOKMARK" || s.options.bookmarks) {
 		s.printer.Control(c)

@@ -32,8 +32,9 @@ definitions. With -o json everything is shown as the server sends it, control fr
 included, a line each.
 
 When the connection or the server goes away, the command says so on stderr, subscribes
-again and shows what differs; with -o json and -o name, everything again. --verify exits
-with 1 if what the server sent ever disagreed with its own digests.
+again and shows what has changed meanwhile; with -o json and -o name, everything again
+where the server cannot resume. --verify exits with 1 if what the server sent ever
+disagreed with its own digests.
 
 The command ends with Ctrl-C, or by --until-synced or --for, and exits with 0. It exits
 with 1 when the server refuses the request, when a copy proved wrong (--verify), and when

@@ -112,6 +112,9 @@ func TestWatchVerifies(t *testing.T) {
 			0, "# synced pods\n", ""},
 		{"an object is missing", streams{{reset(), events(true, a), syncedWith(digestOf(t, a, b))}, good},
 			1, "# synced pods: 2 objects, verified\n", "runnel: what the server sent proved wrong (1)\n"},
+		{"an object is missing, and comes with the difference", streams{{reset(), events(true, a), syncedAt("t", digestOf(t, a, b))},
+			{resumed(), events(false, b), syncedWith(digestOf(t, a, b)), allSynced()}},
+			1, "# synced pods: 2 objects, verified\n", "; putting it right in "},
 		{"an object is corrupt", streams{{reset(), events(true, corrupt)}, good},
 			1, "# synced pods: 2 objects, verified\n", "object does not match its version"},
 	} {
