@@ -20,6 +20,8 @@
 //     by every Start, so any number of control planes run side by side.
 //   - Either server may be stopped, started and paused while clients look on. It
 //     comes back with the same address, keys and data.
+//   - Etcd may be killed, and its data put back to an earlier Snapshot, while
+//     clients look on. Addresses and keys stay.
 //   - Stop leaves neither a process nor a file. On Linux the servers also die
 //     with a parent that is killed; only the folder is left then.
 //
@@ -27,7 +29,7 @@
 // methods may be called from any goroutine. It works on Linux and macOS.
 //
 // Start reading at Start, then server.go. Assets finds or builds the binaries;
-// workers.go is what benchmarks need besides.
+// snapshot.go rewrites history; workers.go is what benchmarks need besides.
 package controlplane
 
 import (
@@ -64,6 +66,10 @@ type ControlPlane struct {
 	etcd, apiServer   *server
 	workers           workers
 	tearDown          func() error // runs once
+
+	// copying is held by Snapshot and Restore, so that one copy does not see
+	// another begin, and by Stop while it removes the folder that they work in.
+	copying sync.Mutex
 }
 
 // Start starts a control plane and returns when it serves: /readyz is ok, the
@@ -112,6 +118,12 @@ func (cp *ControlPlane) ResumeAPIServer() { cp.apiServer.signal(syscall.SIGCONT)
 // StopEtcd ends etcd. Kube-apiserver keeps running, but is not ready. The data
 // may be copied or replaced meanwhile.
 func (cp *ControlPlane) StopEtcd() { cp.etcd.stop() }
+
+// KillEtcd ends etcd as a crash does, without a chance to finish anything, and
+// returns when it is gone. For clients it is like StopEtcd: kube-apiserver keeps
+// their connections and answers requests that need etcd with errors. StartEtcd
+// brings it back with all that it had acknowledged.
+func (cp *ControlPlane) KillEtcd() { cp.etcd.kill() }
 
 // StartEtcd starts etcd again on the data in its folder and returns when it
 // serves. Kube-apiserver finds it by itself, a little later.
@@ -180,6 +192,8 @@ func (cp *ControlPlane) removeAll() error {
 			port.release()
 		}
 	}
+	cp.copying.Lock() // whoever copies is done soon: nothing can be started any more
+	defer cp.copying.Unlock()
 	return os.RemoveAll(cp.dir)
 }
 

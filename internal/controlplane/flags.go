@@ -6,7 +6,7 @@ func (cp *ControlPlane) etcdFlags() []string {
 	const peers = "http://127.0.0.1:0" // there are none: any port, and nobody needs to know it
 	return []string{
 		"--name=etcd",
-		"--data-dir=" + cp.file("etcd"),
+		"--data-dir=" + cp.dataDir(),
 		"--listen-client-urls=" + cp.etcdURL(),
 		"--advertise-client-urls=" + cp.etcdURL(),
 		"--listen-peer-urls=" + peers,

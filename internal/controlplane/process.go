@@ -2,11 +2,14 @@ package controlplane
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,7 +23,20 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended and was reaped
 	err  error         // how it ended; to be read once done is closed
+
+	// signaling is held while a signal is sent, and from freeze to thaw.
+	signaling sync.Mutex
 }
+
+const (
+	// freezeLimit is beyond the longest write that a busy disk makes a thread wait
+	// for, which it finishes before it stands still.
+	freezeLimit = 30 * time.Second
+	// freezePoll is about what a freeze takes.
+	freezePoll = time.Millisecond
+)
+
+var errNotRunning = errors.New("it is not running")
 
 // startProcess starts the program with its output appended to the log. It starts
 // a goroutine that ends with the process.
@@ -67,9 +83,16 @@ func (p *process) ended() bool {
 	}
 }
 
-// signal goes to the whole group. A process that has ended gets nothing, for its
-// number may be another's by now.
+// signal goes to the whole group, once nobody holds it frozen.
 func (p *process) signal(signal syscall.Signal) {
+	p.signaling.Lock()
+	defer p.signaling.Unlock()
+	p.signalLocked(signal)
+}
+
+// signalLocked sends nothing to a process that has ended, for its number may be
+// another's by now.
+func (p *process) signalLocked(signal syscall.Signal) {
 	if !p.ended() {
 		_ = unix.Kill(-p.pid(), signal) // fails only if it ends right now
 	}
@@ -85,8 +108,51 @@ func (p *process) stop(grace time.Duration) {
 	select {
 	case <-p.done:
 	case <-timer.C:
-		p.signal(unix.SIGKILL)
-		<-p.done
+		p.kill()
+	}
+}
+
+// kill ends the process at once and returns when it has ended.
+func (p *process) kill() {
+	p.signal(unix.SIGKILL)
+	<-p.done
+}
+
+// freeze returns when no thread of the process runs any more. None runs until
+// thaw is called, once: whoever wants to end the process waits for it.
+func (p *process) freeze() (thaw func(), err error) {
+	p.signaling.Lock()
+	thaw = func() {
+		p.signalLocked(unix.SIGCONT)
+		p.signaling.Unlock()
+	}
+	p.signalLocked(unix.SIGSTOP)
+	if err := p.awaitFrozen(); err != nil {
+		thaw()
+		return nil, err
+	}
+	return thaw, nil
+}
+
+// awaitFrozen is needed because the signal only asks the threads to stop.
+func (p *process) awaitFrozen() error {
+	limit := time.NewTimer(freezeLimit)
+	defer limit.Stop()
+	ticker := time.NewTicker(freezePoll)
+	defer ticker.Stop()
+	for {
+		if p.ended() {
+			return errNotRunning
+		}
+		if frozen, err := isFrozen(p.pid()); frozen || err != nil {
+			return err
+		}
+		select {
+		case <-p.done:
+		case <-ticker.C:
+		case <-limit.C:
+			return fmt.Errorf("it still runs after %s", freezeLimit)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +35,47 @@ func TestChildDiesWithParentThatIsKilled(t *testing.T) {
 		}
 		return
 	}
+}
+
+func TestFrozenProcessHasNoThreadThatRuns(t *testing.T) {
+	t.Parallel()
+	cp := start(t, Config{}) // etcd has many threads
+	etcd := cp.etcd.current()
+	for range 20 {
+		thaw, err := etcd.freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		frozen := threadStates(t, etcd.pid())
+		thaw()
+		if strings.Trim(frozen, "T") != "" || frozen == "" {
+			t.Fatalf("states of the threads are %q, want T for stopped", frozen)
+		}
+		eventually(t, func() error {
+			if thawed := threadStates(t, etcd.pid()); strings.Contains(thawed, "T") {
+				return fmt.Errorf("states of the threads are %q after the thaw", thawed)
+			}
+			return nil
+		})
+	}
+}
+
+// threadStates returns a letter for each thread of the process.
+func threadStates(t *testing.T, pid int) (states string) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		_, fields, _ := strings.Cut(string(stat), ") ") // after the name
+		states += fields[:1]
+	}
+	return states
 }
 
 // orphanParent starts this test binary as the parent of a process that sleeps,

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,33 @@ func TestStopKillsWhatIgnoresTheRequest(t *testing.T) {
 		t.Errorf("it ended by %v, want a kill", p.err)
 	}
 	p.stop(1) // does nothing
+}
+
+func TestFrozenProcessEndsOnlyAfterTheThaw(t *testing.T) {
+	p, err := startProcess("/bin/sh", []string{"-c", "exec sleep 600"}, os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thaw, err := p.freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := make(chan struct{})
+	go func() {
+		p.kill()
+		close(killed)
+	}()
+	select {
+	case <-p.done:
+		t.Error("it was killed while it was frozen")
+	case <-time.After(50 * time.Millisecond): // what it must not do has no event to wait for
+	}
+	thaw()
+	<-killed
+	if _, err := p.freeze(); !errors.Is(err, errNotRunning) {
+		t.Errorf("freezing what has ended: %v, want %v", err, errNotRunning)
+	}
+	p.kill() // does nothing
 }
 
 func TestMissingProgramIsAnError(t *testing.T) {

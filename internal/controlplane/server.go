@@ -103,12 +103,31 @@ func (s *server) stop() {
 	}
 }
 
+// kill is stop without a chance to end well.
+func (s *server) kill() {
+	if p := s.current(); p != nil {
+		p.kill()
+	}
+}
+
 // close is stop, for good.
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
+}
+
+// freeze makes a server that runs stand still until thaw is called, see process.
+func (s *server) freeze() (thaw func(), err error) {
+	err = errNotRunning
+	if p := s.current(); p != nil {
+		thaw, err = p.freeze()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("freezing %s: %w", s.name(), err)
+	}
+	return thaw, nil
 }
 
 func (s *server) signal(signal syscall.Signal) {

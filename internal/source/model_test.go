@@ -82,7 +82,7 @@ func newModel(t *rapid.T) *model {
 		oracle: newOracle(),
 	}
 	// What nobody holds is forgotten at once, or only where there is too much of it.
-	m.limits.Horizon = rapid.SampledFrom([]time.Duration{time.Nanosecond, time.Hour}).Draw(t, "horizon")
+	m.limits.Horizon = rapid.SampledFrom([]time.Duration{1, 1, 1, 1, 1, time.Hour}).Draw(t, "horizon")
 	m.source = New(resource.Resource{}, Limits{Views: m.limits, RecentBytes: 1, LingerBytes: 1})
 	m.feed = &feed{world: m.world, oracle: m.oracle, source: m.source, marker: -1, quiet: rapid.Bool().Draw(t, "quiet informer")}
 	// Only a view of many objects grows its ring.
