@@ -135,7 +135,7 @@ func (p *Pool) feed(ctx context.Context, s *Source) {
 	if err == nil {
 		log.Info("source started")
 		p.running.Go(func() { logStates(ctx, log, s) })
-		p.running.Go(func() { s.quorum.run(ctx, s.checked(api.current)) })
+		p.running.Go(func() { s.AnswerCurrent(ctx, api.current) })
 		err = runInformer(ctx, s, api, log)
 	}
 	if err != nil {

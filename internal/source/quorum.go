@@ -45,6 +45,11 @@ func (s *Source) Current(ctx context.Context) (string, error) {
 	}
 }
 
+// AnswerCurrent answers Current by read until ctx ends.
+func (s *Source) AnswerCurrent(ctx context.Context, read func(context.Context) (string, error)) {
+	s.quorum.run(ctx, s.checked(read))
+}
+
 // checked is read, whose answers tell whether history was rewritten.
 func (s *Source) checked(read func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {

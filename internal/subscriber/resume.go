@@ -196,8 +196,7 @@ func (s *stream) difference(sub *subscription) error {
 // token covers what the subscriber holds after the last read: exactly, if that made it
 // level.
 func (sub *subscription) token() []byte {
-	// One of several views may have moved while the others were read.
-	if !sub.level() || len(sub.parts) > 1 && sub.pending() {
+	if !sub.inStep() {
 		return sub.partialToken()
 	}
 	return sub.exactToken(sub.resourceVersion(""))

@@ -226,7 +226,7 @@ func (s *stream) snapshot(ctx context.Context, sub *subscription) error {
 	}
 	sub.synced = true
 	var digest *runnelv1.Digest
-	if sub.level() {
+	if sub.inStep() {
 		digest = digestMessage(sub.digest())
 	}
 	return s.out.SendMsg(syncedFrame(sub.index, digest, sub.token()))
@@ -268,8 +268,10 @@ func (s *stream) read(sub *subscription, p *part) error {
 	}
 	for events := b.Events; len(events) > 0; {
 		n := fit(events, s.cfg.Limits.FrameBytes)
+		// What is left of an earlier state is dropped when a snapshot is synced, and not
+		// before: until then, nothing is held exactly.
 		token := sub.partialToken()
-		if n == len(events) {
+		if n == len(events) && !b.Initial {
 			token = sub.token()
 		}
 		if err := s.out.SendMsg(wire.Batch(sub.index, b.Initial, events[:n], token)); err != nil {

@@ -136,6 +136,12 @@ func (sub *subscription) level() bool {
 	return true
 }
 
+// inStep tells whether the subscriber is level with all parts at one instant: none has
+// moved while others were read.
+func (sub *subscription) inStep() bool {
+	return sub.level() && (len(sub.parts) == 1 || !sub.pending())
+}
+
 // digest is what a level subscriber holds.
 func (sub *subscription) digest() (sum view.Digest) {
 	for i := range sub.parts {

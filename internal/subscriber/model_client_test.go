@@ -1,0 +1,232 @@
+package subscriber
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/runnel-dev/runnel/internal/record"
+	"github.com/runnel-dev/runnel/internal/source"
+	"github.com/runnel-dev/runnel/internal/token"
+	"github.com/runnel-dev/runnel/internal/view"
+	"github.com/runnel-dev/runnel/internal/wire"
+	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
+)
+
+// modelHeld is one object as a client holds it.
+type modelHeld struct {
+	name    string
+	version uint64
+}
+
+// modelCopy is what a client keeps between streams, or on disk.
+type modelCopy struct {
+	held    map[string]modelHeld // by UID
+	floors  map[string]int       // resourceVersions by UID; they outlive the objects
+	history int
+	token   []byte
+	by      *source.Source // who gave it, and in which history
+	in      int
+	other   bool // it is of another view
+}
+
+func (c modelCopy) clone() modelCopy {
+	c.held, c.floors = maps.Clone(c.held), maps.Clone(c.floors)
+	return c
+}
+
+// modelClient subscribes here and there, and checks what it is told.
+type modelClient struct {
+	modelCopy
+	// saved is a copy of some time ago.
+	saved modelCopy
+	sub   *runnelv1.ResourceSubscription
+
+	replica *modelReplica
+	stream  *stream
+	queue   []modelFrame
+	// What follows is about the present stream.
+	begun, synced, offeredKnown bool
+	// otherView says that the present stream is of another view, which shows the same.
+	otherView bool
+	// fresh is what a snapshot that is under way has brought.
+	fresh map[string]modelHeld
+	// events counts what came before synced; still says that nothing has changed since the
+	// client came and that it held all.
+	events int
+	still  bool
+	// must says that what was offered must be resumed.
+	must bool
+	last int
+	// offered is the token that was.
+	offered token.Token
+}
+
+// modelFrame is a frame, with what the replica held when it was sent, and of which
+// resourceVersion and history that was.
+type modelFrame struct {
+	*runnelv1.SubscribeResponse
+	visible       modelState
+	seen, history int
+}
+
+// modelOut is the server's end of a stream.
+type modelOut struct{ c *modelClient }
+
+func (o modelOut) SendMsg(m any) error {
+	frame := &runnelv1.SubscribeResponse{}
+	switch m := m.(type) {
+	case *wire.Frame:
+		if err := proto.Unmarshal(m.Bytes(), frame); err != nil {
+			return err
+		}
+	case *runnelv1.SubscribeResponse:
+		frame = proto.CloneOf(m)
+	}
+	o.c.queue = append(o.c.queue, modelFrame{frame, o.c.replica.visible, o.c.replica.seen, o.c.replica.history})
+	return nil
+}
+func (modelOut) Context() context.Context     { return context.Background() }
+func (modelOut) RecvMsg(any) error            { return nil }
+func (modelOut) SetHeader(metadata.MD) error  { return nil }
+func (modelOut) SendHeader(metadata.MD) error { return nil }
+func (modelOut) SetTrailer(metadata.MD)       {}
+
+// of is the view of a state, by UID.
+func (c *modelClient) of(s modelState) map[string]modelHeld {
+	all := map[string]modelHeld{}
+	for _, o := range s {
+		if o == nil || c.sub.GetLabelSelector() != "" && o.label != "a" ||
+			len(c.sub.GetNamespaces()) == 1 && c.sub.GetNamespaces()[0] != o.namespace() {
+			continue
+		}
+		sel, err := parse(&runnelv1.SubscribeRequest{Resources: []*runnelv1.ResourceSubscription{c.sub}}, DefaultLimits())
+		if err != nil {
+			panic(err)
+		}
+		_, version := sel[0].projection.Apply(o.record(false))
+		all[o.uid] = modelHeld{o.namespace() + "/" + o.name(), version}
+	}
+	return all
+}
+
+func digestOfHeld(held map[string]modelHeld) (d view.Digest) {
+	for uid, h := range held {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:8], record.HashString(uid))
+		binary.LittleEndian.PutUint64(b[8:], h.version)
+		d.Count++
+		d.Hash ^= record.Hash(b[:])
+	}
+	return d
+}
+
+// connect subscribes to a replica, with one of the offers that a client may make.
+func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
+	c.cut()
+	offer := rapid.SampledFrom([]string{"token", "token", "token", "token and known", "known", "saved", "nothing", "damaged", "other view"}).Draw(t, "offer")
+	req := &runnelv1.SubscribeRequest{Delta: rapid.SampledFrom([]runnelv1.DeltaMode{1, 2}).Draw(t, "delta")}
+	if rapid.Bool().Draw(t, "fail") {
+		req.OnExpired = runnelv1.OnExpired_ON_EXPIRED_FAIL
+	}
+	sub := proto.CloneOf(c.sub)
+	req.Resources = []*runnelv1.ResourceSubscription{sub}
+	switch offer {
+	case "saved":
+		if c.saved.held != nil {
+			c.modelCopy = c.saved.clone()
+		}
+		sub.ResumeToken = c.token
+	case "token", "token and known":
+		sub.ResumeToken = c.token
+	case "damaged":
+		if n := len(c.token); n > 0 {
+			sub.ResumeToken = append([]byte(nil), c.token...)
+			sub.ResumeToken[rapid.IntRange(0, n-1).Draw(t, "at")] ^= 4
+		}
+	case "other view":
+		sub.ResumeToken = c.token
+		sub.IgnorePaths = []string{"spec.nothing"}
+	}
+	if offer == "known" || offer == "token and known" {
+		for uid, h := range c.held {
+			sub.Known = binary.LittleEndian.AppendUint64(sub.Known, record.HashString(uid))
+			sub.Known = binary.LittleEndian.AppendUint64(sub.Known, h.version)
+		}
+	}
+	c.replica, c.begun, c.synced, c.fresh, c.events = r, false, false, nil, 0
+	c.offeredKnown = len(sub.Known) > 0
+	c.still = maps.Equal(c.held, c.of(r.visible))
+	tok, _ := token.Parse(sub.ResumeToken)
+	c.offered = tok
+	c.last, _ = strconv.Atoi(tok.Last)
+	if c.history != r.history || tok.Last == "" {
+		c.floors, c.history = map[string]int{}, r.history // nothing says what may not be told
+	}
+	c.otherView = offer == "other view"
+	exact := tok.Exact && c.other == c.otherView
+	l := r.limits
+	remembers := c.by == r.source && c.in == r.history && l.Views.Horizon == modelHorizons[1] && l.Views.Ring > 16 && l.Views.EndedStays > 3 && l.RecentBytes == 1<<20
+	c.must = exact && c.last <= r.seen && (remembers || c.still)
+	if tok.Last != "" && offer != "token" {
+		tally.add("offer: "+offer, 1)
+	}
+
+	selections, err := parse(req, r.service.cfg.Limits)
+	if err != nil {
+		t.Fatalf("D8: refused: %v", err)
+	}
+	c.stream = r.service.newStream(req, modelOut{c})
+	if err := c.stream.open(context.Background(), selections); err != nil {
+		t.Fatalf("D8: refused: %v", err)
+	}
+	c.turn(t)
+}
+
+// turn lets the server send.
+func (c *modelClient) turn(t *rapid.T) {
+	if c.stream == nil {
+		return
+	}
+	if c.still && !c.synced {
+		c.still = maps.Equal(c.held, c.of(c.replica.visible))
+	}
+	_, err := c.stream.turn(context.Background())
+	if err == nil {
+		return
+	}
+	switch code := grpcstatus.Code(err); {
+	case code == codes.Aborted && c.must:
+		t.Fatalf("D8: could have resumed: %v; token %+v, held %v, visible %v at %d", err, c.offered, digestOfHeld(c.held), digestOfHeld(c.of(c.replica.visible)), c.replica.seen)
+	case code == codes.Aborted && (!c.stream.failExpired || c.offeredKnown):
+		t.Fatalf("D8: %v", err)
+	case code == codes.Unavailable && c.last <= c.replica.seen:
+		t.Fatalf("D8: not behind: %v", err)
+	case code == codes.Aborted:
+		tally.add("token expired", 1)
+	case code == codes.Unavailable:
+		tally.add("replica behind", 1)
+	default:
+		t.Fatalf("D8: %v", err)
+	}
+	c.cut()
+}
+
+// cut ends the stream; what was not read is lost.
+func (c *modelClient) cut() {
+	if c.stream == nil {
+		return
+	}
+	if !c.synced && c.begun {
+		tally.add("cut before synced", 1)
+	}
+	c.stream.close()
+	c.stream, c.queue = nil, nil
+}
