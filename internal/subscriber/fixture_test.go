@@ -2,9 +2,11 @@ package subscriber
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +24,20 @@ import (
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+const modelChecks = 1000
+
+// The model test wants more and longer histories than rapid's defaults; flags on the
+// command line still win, as in
+//
+//	go test ./internal/subscriber -run TestModel -rapid.checks=200000 -timeout=2h
+func TestMain(m *testing.M) {
+	for name, value := range map[string]int{"rapid.checks": modelChecks, "rapid.steps": 60} {
+		if err := flag.Set(name, strconv.Itoa(value)); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	pods    = resource.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}

@@ -122,7 +122,7 @@ func (c *modelClient) event(t *rapid.T, e *runnelv1.Event) {
 
 func (c *modelClient) sync(t *rapid.T, s *runnelv1.Synced, f modelFrame) {
 	if c.still && c.fresh == nil && c.events > 0 {
-		t.Fatalf("D6: %d events, though nothing has changed", c.events)
+		t.Fatalf("D6: %d events, though nothing has changed: offered %+v, held %v (%v), visible %v", c.events, c.offered, c.held, digestOfHeld(c.held), f.visible)
 	}
 	if c.last > f.seen {
 		t.Fatalf("D2: served at %d, behind the token's %d", f.seen, c.last)

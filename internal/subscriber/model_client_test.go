@@ -175,7 +175,7 @@ func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 	l := r.limits
 	remembers := c.by == r.source && c.in == r.history && l.Views.Horizon == modelHorizons[1] && l.Views.Ring > 16 && l.Views.EndedStays > 3 && l.RecentBytes == 1<<20
 	c.must = exact && c.last <= r.seen && (remembers || c.still)
-	if tok.Last != "" && offer != "token" {
+	if len(c.token) > 0 && offer != "token" {
 		tally.add("offer: "+offer, 1)
 	}
 

@@ -1,8 +1,10 @@
 package subscriber
 
 import (
+	"flag"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,10 +25,12 @@ var modelHorizons = []time.Duration{time.Nanosecond, 1000 * time.Hour}
 func TestModel(t *testing.T) {
 	// A replica that is behind is waited for: in a bubble that takes no time.
 	synctest.Test(t, func(t *testing.T) { rapid.Check(withoutDeadline{t}, modelHistory) })
-	if t.Failed() || testing.Short() {
-		return
+	never := tally.report(t)
+	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if never := tally.report(t); len(never) > 0 {
+	if !t.Failed() && !testing.Short() && checks >= modelChecks && len(never) > 0 {
 		t.Errorf("never happened: %v", never)
 	}
 }
@@ -76,6 +80,7 @@ func modelHistory(t *rapid.T) {
 		"write":       m.world.write,
 		"write, feed": func(t *rapid.T) { m.world.write(t); m.some(t, (*modelReplica).feed) },
 		"feed":        func(t *rapid.T) { m.some(t, (*modelReplica).feed) },
+		"storm":       m.storm,
 		"bookmark":    func(t *rapid.T) { m.replica(t).bookmark() },
 		"relist":      func(t *rapid.T) { m.replica(t).relist(t) },
 		"restart":     m.restart,
@@ -94,17 +99,27 @@ func modelHistory(t *rapid.T) {
 }
 
 func (m *resumeModel) replica(t *rapid.T) *modelReplica {
-	return rapid.SampledFrom(m.replicas).Draw(t, "replica")
+	return m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")]
 }
 
 func (m *resumeModel) client(t *rapid.T) *modelClient {
-	return rapid.SampledFrom(m.clients).Draw(t, "client")
+	return m.clients[rapid.IntRange(0, len(m.clients)-1).Draw(t, "client")]
 }
 
 func (m *resumeModel) some(t *rapid.T, f func(*modelReplica) bool) {
 	r := m.replica(t)
 	for range rapid.IntRange(1, 5).Draw(t, "events") {
 		f(r)
+	}
+}
+
+// storm changes more than small replicas remember.
+func (m *resumeModel) storm(t *rapid.T) {
+	r := m.replica(t)
+	for range 12 {
+		m.world.write(t)
+	}
+	for r.feed() {
 	}
 }
 

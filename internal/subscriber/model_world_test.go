@@ -192,9 +192,9 @@ func (r *modelReplica) feed() (more bool) {
 	}
 	m := r.world.moments[i]
 	for key, o := range m.state {
-		switch old := r.visible[key]; {
-		case o == old:
-		case o == nil:
+		switch old := r.visible[key]; o {
+		case old:
+		case nil:
 			deleted := *old
 			deleted.rv = m.rv
 			r.source.Delete(deleted.record(false))

@@ -116,26 +116,26 @@ func (s *stream) await(ctx context.Context, sub *subscription) (rewritten bool, 
 	return false, status.Behind(sub.field+".resume_token", s.cfg.Limits.BehindWait)
 }
 
-// resume lets the cursors go on from the offered token, if the views had its digest at its
-// watermark, or have it now.
+// resume lets the cursors go on from the offered token, if the views have its digest now, or
+// had it at its watermark.
 func (sub *subscription) resume() bool {
 	t := &sub.offer.token
 	if _, ordered := record.CompareResourceVersions(t.Last, sub.source.Watermark()); !sub.exact() || !ordered || sub.diverged() {
 		return false
 	}
-	var then, now view.Digest
+	var now, then view.Digest
+	for i := range sub.parts {
+		now = now.Union(sub.parts[i].cursor.ResumeNow(t.Last))
+	}
+	if now == t.Digest {
+		return true
+	}
 	remembered := true
 	for i := range sub.parts {
 		d, ok := sub.parts[i].cursor.ResumeAt(t.Watermark, t.Last)
 		then, remembered = then.Union(d), remembered && ok
 	}
 	if remembered && then == t.Digest {
-		return true
-	}
-	for i := range sub.parts {
-		now = now.Union(sub.parts[i].cursor.ResumeNow(t.Last))
-	}
-	if now == t.Digest {
 		return true
 	}
 	sub.restart()
