@@ -51,6 +51,10 @@ func (s *stream) begin(ctx context.Context, sub *subscription) error {
 	if sub.offer.any {
 		reason = runnelv1.ResetReason_RESET_REASON_TOKEN_EXPIRED
 	}
+	// First, so that whatever happens to history from here on resets the cursors.
+	if err := sub.start(s.wake, s.patches); err != nil {
+		return status.SourceUnavailable(sub.field, err.Error())
+	}
 	if sub.inScope() {
 		switch rewritten, err := s.await(ctx, sub); {
 		case err != nil:
@@ -60,9 +64,6 @@ func (s *stream) begin(ctx context.Context, sub *subscription) error {
 		default:
 			sub.floor = sub.offer.token.Last
 		}
-	}
-	if err := sub.start(s.wake, s.patches); err != nil {
-		return status.SourceUnavailable(sub.field, err.Error())
 	}
 	defer func() { sub.offer = offer{} }() // a list of known versions is large
 	if reason == runnelv1.ResetReason_RESET_REASON_TOKEN_EXPIRED {
@@ -159,13 +160,15 @@ func (sub *subscription) knows() bool {
 // settle lets the cursors go on from the known versions. It tells whether the subscriber
 // lived in another history: it was complete, and never saw what was there.
 func (s *stream) settle(sub *subscription) (rewritten bool) {
-	complete := ""
+	t, complete := &sub.offer.token, ""
 	switch {
 	case sub.diverged():
 		s.counts.diverged.Add(1)
 		s.cfg.Log.Warn("a subscriber does not hold what it was sent", "resource", sub.source.Resource().String())
-	case sub.exact():
-		complete = sub.offer.token.Watermark
+	case sub.exact() && !record.OlderResourceVersion(sub.source.Watermark(), t.Watermark):
+		complete = t.Watermark
+	case sub.exact(): // what this replica holds may be superseded by what the subscriber saw
+		complete = t.Last
 	}
 	for i := range sub.parts {
 		if sub.parts[i].cursor.Settle(sub.offer.known, complete) {

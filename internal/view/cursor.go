@@ -32,6 +32,8 @@ type Cursor struct {
 	last string
 	// patches says that the subscriber takes merge patches.
 	patches bool
+	// rewrites is the view's when the cursor began.
+	rewrites int
 
 	// floor is a position up to which every slot was seen of which the
 	// subscriber may hold anything. Written by the reader, read by collection.
@@ -74,7 +76,7 @@ func (v *View) NewCursor(wake chan<- struct{}, patches bool) *Cursor {
 	c.Restart()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c.slot = len(v.cursors)
+	c.slot, c.rewrites = len(v.cursors), v.rewrites
 	v.cursors = append(v.cursors, c)
 	if patches {
 		v.patching++
@@ -126,9 +128,11 @@ func (c *Cursor) Read(b *Batch) {
 		c.last = v.last
 	}
 	b.Initial = c.initial
-	if floor := Position(c.floor.Load()); floor < v.ended.forgotten {
+	b.Rewritten = c.rewrites != v.rewrites
+	if b.Rewritten || Position(c.floor.Load()) < v.ended.forgotten {
 		c.Restart()
-		b.Reset, b.Rewritten = true, floor < v.ended.rewritten
+		c.rewrites = v.rewrites
+		b.Reset = true
 	} else if c.scanning || !c.readLive(b) {
 		c.scan(b)
 	}

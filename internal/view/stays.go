@@ -12,8 +12,6 @@ type endedStays struct {
 	// forgotten is the end of the newest stay that was forgotten: nobody can go on
 	// from before it.
 	forgotten Position
-	// rewritten is the position at which the view began anew, because history did.
-	rewritten Position
 	// look is the number of stays at which it is worth asking who holds them.
 	look int
 }

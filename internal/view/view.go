@@ -129,6 +129,8 @@ type View struct {
 	// now is when the newest step came, in seconds.
 	now     uint32
 	cursors []*Cursor
+	// rewrites is how often the view began anew.
+	rewrites int
 	// patching is how many of the cursors take patches.
 	patching int
 }
@@ -149,12 +151,11 @@ func New(cfg Config, objects Objects, resourceVersion string, at time.Time) *Vie
 }
 
 // Rewrite makes the view begin anew from the objects, because the API server's history
-// was rewritten: nothing that was before counts, and every cursor that may hold
-// something is reset (D9).
+// was rewritten: nothing that was before counts, and every cursor is reset (D9).
 func (v *View) Rewrite(objects Objects, resourceVersion string, at time.Time) {
 	v.mu.Lock()
 	v.beginLocked(objects, resourceVersion, at)
-	v.ended.forgotten, v.ended.rewritten = v.headLocked(), v.headLocked()
+	v.rewrites++
 	v.mu.Unlock()
 	v.wake()
 }
