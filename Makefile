@@ -45,7 +45,7 @@ bench-restart: assets ## the bytes of coming back after a restart against a snap
 	@exec bin/restart $(ARGS)
 
 .PHONY: faults
-faults: check-go ## plant known faults one by one and see the model test catch each
+faults: check-go ## plant known faults one by one and see the model tests catch each
 	$(GO) run ./internal/faults
 
 .PHONY: assets

@@ -1,8 +1,13 @@
 package main
 
+import "slices"
+
 // faults are errors that are easily made, most of them by simplifying what looks
 // needlessly careful.
-var faults = []fault{
+var faults = slices.Concat(readFaults, resumeFaults)
+
+// readFaults are in what a stream reads, from list and watch to the events.
+var readFaults = in("./internal/source", []fault{
 	{
 		name: "a scan's step function is flattened to its last position",
 		file: "internal/view/cursor.go",
@@ -42,8 +47,8 @@ var faults = []fault{
 	{
 		name: "who was overtaken is not reset",
 		file: "internal/view/cursor.go",
-		old:  "floor < v.ended.forgotten {",
-		new:  "floor != floor {",
+		old:  "if b.Rewritten || Position(c.floor.Load()) < v.ended.forgotten {",
+		new:  "if b.Rewritten {",
 	},
 	{
 		name: "ended stays are forgotten one change too early",
@@ -129,4 +134,177 @@ var faults = []fault{
 		old:  "s.listed.add(key, view.Change{",
 		new:  "if s.objects[namespace][key] == nil {\n\t\treturn\n\t}\n\ts.listed.add(key, view.Change{",
 	},
+})
+
+// resumeFaults are in how a subscriber goes on that comes back.
+var resumeFaults = in("./internal/subscriber", []fault{
+	{
+		name: "a view that has the token's number of objects counts as equal",
+		file: "internal/subscriber/resume.go",
+		old:  "if now == t.Digest {",
+		new:  "if now.Count == t.Digest.Count {",
+	},
+	{
+		name: "what a view remembers of the token's watermark is not compared",
+		file: "internal/subscriber/resume.go",
+		old:  "if remembered && then == t.Digest {",
+		new:  "if remembered {",
+	},
+	{
+		name: "a token of another view is taken",
+		file: "internal/subscriber/resume.go",
+		old:  "return sub.inScope() && t.View == sub.fingerprint && t.Exact",
+		new:  "return sub.inScope() && t.Exact",
+	},
+	{
+		name: "a floor is taken as an exact token",
+		file: "internal/subscriber/resume.go",
+		old:  "return sub.inScope() && t.View == sub.fingerprint && t.Exact",
+		new:  "return sub.inScope() && t.View == sub.fingerprint",
+	},
+	{
+		name: "a replica that is behind the token serves at once",
+		file: "internal/subscriber/resume.go",
+		old:  "if !record.OlderResourceVersion(sub.source.Watermark(), last) {",
+		new:  "if true || last == \"\" {",
+	},
+	{
+		name: "a token's floor does not outlast the stream that was resumed from it",
+		file: "internal/subscriber/resume.go",
+		old:  "sub.floor = sub.offer.token.Last",
+		new:  "",
+	},
+	{
+		name: "a replica that is behind for long says that history was rewritten",
+		file: "internal/subscriber/resume.go",
+		old:  "err == nil && record.OlderResourceVersion(current, last) {",
+		new:  "err == nil && current != \"\" {",
+	},
+	{
+		name: "that history was rewritten is never found out from a token",
+		file: "internal/subscriber/resume.go",
+		old:  "err == nil && record.OlderResourceVersion(current, last) {",
+		new:  "err == nil && current == \"\" {",
+	},
+	{
+		name: "a replica that is behind the token's watermark accuses by it",
+		file: "internal/subscriber/resume.go",
+		old:  "case sub.exact() && !record.OlderResourceVersion(sub.source.Watermark(), t.Watermark):",
+		new:  "case sub.exact():",
+	},
+	{
+		name: "an object that a complete subscriber does not know is not another history's",
+		file: "internal/subscriber/resume.go",
+		old:  "if sub.parts[i].cursor.Settle(sub.offer.known, complete) {",
+		new:  "if sub.parts[i].cursor.Settle(sub.offer.known, complete) && complete == \"\" {",
+	},
+	{
+		name: "a subscriber that does not hold what its token says is resumed from it",
+		file: "internal/subscriber/resume.go",
+		old:  "!ordered || sub.diverged() {",
+		new:  "!ordered {",
+	},
+	{
+		name: "what is gone of the known versions is not told",
+		file: "internal/subscriber/resume.go",
+		old:  "len(deleted) > 0; {",
+		new:  "len(deleted) > 1; {",
+	},
+	{
+		name: "a token is exact as soon as each view was read to its end",
+		file: "internal/subscriber/subscription.go",
+		old:  "return sub.level() && (len(sub.parts) == 1 || !sub.pending())",
+		new:  "return sub.level()",
+	},
+	{
+		name: "a token is exact before the snapshot is synced",
+		file: "internal/subscriber/stream.go",
+		old:  "if n == len(events) && !b.Initial {",
+		new:  "if n == len(events) {",
+	},
+	{
+		name: "a batch in several frames carries its last token in each",
+		file: "internal/subscriber/stream.go",
+		old:  "if n == len(events) && !b.Initial {",
+		new:  "if !b.Initial {",
+	},
+	{
+		name: "a view goes on from where it remembers the number of objects, not who ended",
+		file: "internal/view/resume.go",
+		old:  "if !ok || p < v.ended.forgotten {",
+		new:  "if !ok {",
+	},
+	{
+		name: "who is complete up to a resourceVersion is found one change later",
+		file: "internal/view/ring.go",
+		old:  "return oldest + Position(n) - 1, true",
+		new:  "return min(oldest+Position(n), newest), true",
+	},
+	{
+		name: "who is resumed is told older states than the token's",
+		file: "internal/view/resume.go",
+		old:  "c.seen, c.last = seenAll(p), last",
+		new:  "c.seen = seenAll(p)",
+	},
+	{
+		name: "what is known counts as held in every version",
+		file: "internal/view/slot.go",
+		old:  "case s.version == version:",
+		new:  "case s.version == version || s.version != 0:",
+	},
+	{
+		name: "a patch is sent to who knows another version than its base",
+		file: "internal/view/slot.go",
+		old:  "case patches && s.patch.Size() > 0 && s.base == version:",
+		new:  "case patches && s.patch.Size() > 0:",
+	},
+	{
+		name: "what changes while known versions are settled counts as settled",
+		file: "internal/view/resume.go",
+		old:  "c.seen = c.seen.walked(next, v.headLocked())",
+		new:  "c.seen = seenAll(v.headLocked() + 1)",
+	},
+	{
+		name: "who has read nothing is not told that history was rewritten",
+		file: "internal/view/cursor.go",
+		old:  "b.Rewritten = c.rewrites != v.rewrites",
+		new:  "b.Rewritten = c.rewrites != v.rewrites && Position(c.floor.Load()) != nothingHeld",
+	},
+	{
+		name: "a view is rebuilt from what is there now",
+		file: "internal/source/source.go",
+		old:  "s.recent.before(objects), s.recent.since",
+		new:  "objects, s.recent.since",
+	},
+	{
+		name: "a rebuilt view begins where the source is",
+		file: "internal/source/source.go",
+		old:  "s.recent.since, s.recent.began)\n\tfor _, step := range s.recent.all() {",
+		new:  "s.recent.since, s.recent.began)\n\tfor _, step := range s.recent.all()[len(s.recent.all()):] {",
+	},
+	{
+		name: "what was forgotten still counts as remembered",
+		file: "internal/source/recent.go",
+		old:  "\t\tr.since, r.began = oldest.ResourceVersion, oldest.At\n",
+		new:  "",
+	},
+	{
+		name: "a rewritten history is taken in like any list",
+		file: "internal/source/history.go",
+		old:  "v.Rewrite(s.inNamespaceLocked(v.namespace), watermark, now)",
+		new:  "",
+	},
+	{
+		name: "an object that was not seen before is taken in without doubt",
+		file: "internal/source/history.go",
+		old:  "if held == nil || held.UID",
+		new:  "if held != nil && held.UID",
+	},
+})
+
+func in(pkg string, faults []fault) []fault {
+	for i := range faults {
+		faults[i].pkg = pkg
+	}
+	return faults
 }

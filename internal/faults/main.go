@@ -1,6 +1,5 @@
-// Command faults proves that the model test of internal/source is worth something:
-// it plants known faults in the engine, one by one, and demands that the test
-// fails for each.
+// Command faults proves that the model tests are worth something: it plants known
+// faults in the engine, one by one, and demands that a test fails for each.
 //
 // A fault is one snippet of one file, replaced at compile time through go's
 // -overlay; the checkout is not touched. A snippet that does not occur exactly once

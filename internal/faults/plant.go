@@ -20,6 +20,8 @@ type fault struct {
 	name string
 	// file is relative to the module's root; old occurs exactly once in it.
 	file, old, new string
+	// pkg is where the model test is that must notice.
+	pkg string
 }
 
 // finding is how the model test failed. It is empty if it did not.
@@ -46,7 +48,7 @@ func (f fault) plant(ctx context.Context, root, dir string) (finding, error) {
 	}
 	// Short: without the tally, which is about histories and not about faults.
 	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-short", "-run", "^TestModel$",
-		"./internal/source", "-rapid.checks=3000", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile")
+		f.pkg, "-rapid.checks=3000", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err == nil {
