@@ -96,7 +96,7 @@ var readFaults = in("./internal/source", []fault{
 		name: "a change wakes nobody",
 		file: "internal/view/apply.go",
 		old:  "if moved {",
-		new:  "if moved && len(changes) > 1 {",
+		new:  "if moved && len(s.Changes) > 1 {",
 	},
 	{
 		name: "a patch is sent to who holds an older version than its base",
@@ -229,22 +229,10 @@ var resumeFaults = in("./internal/subscriber", []fault{
 		new:  "if !b.Initial {",
 	},
 	{
-		name: "a view goes on from where it remembers the number of objects, not who ended",
-		file: "internal/view/resume.go",
-		old:  "if !ok || p < v.ended.forgotten {",
-		new:  "if !ok {",
-	},
-	{
 		name: "who is complete up to a resourceVersion is found one change later",
 		file: "internal/view/ring.go",
 		old:  "return oldest + Position(n) - 1, true",
 		new:  "return min(oldest+Position(n), newest), true",
-	},
-	{
-		name: "who is resumed is told older states than the token's",
-		file: "internal/view/resume.go",
-		old:  "c.seen, c.last = seenAll(p), last",
-		new:  "c.seen = seenAll(p)",
 	},
 	{
 		name: "what is known counts as held in every version",
@@ -257,12 +245,6 @@ var resumeFaults = in("./internal/subscriber", []fault{
 		file: "internal/view/slot.go",
 		old:  "case patches && s.patch.Size() > 0 && s.base == version:",
 		new:  "case patches && s.patch.Size() > 0:",
-	},
-	{
-		name: "what changes while known versions are settled counts as settled",
-		file: "internal/view/resume.go",
-		old:  "c.seen = c.seen.walked(next, v.headLocked())",
-		new:  "c.seen = seenAll(v.headLocked() + 1)",
 	},
 	{
 		name: "who has read nothing is not told that history was rewritten",
@@ -283,22 +265,10 @@ var resumeFaults = in("./internal/subscriber", []fault{
 		new:  "s.recent.since, s.recent.began)\n\tfor _, step := range s.recent.all()[len(s.recent.all()):] {",
 	},
 	{
-		name: "what was forgotten still counts as remembered",
-		file: "internal/source/recent.go",
-		old:  "\t\tr.since, r.began = oldest.ResourceVersion, oldest.At\n",
-		new:  "",
-	},
-	{
 		name: "a rewritten history is taken in like any list",
 		file: "internal/source/history.go",
 		old:  "v.Rewrite(s.inNamespaceLocked(v.namespace), watermark, now)",
 		new:  "",
-	},
-	{
-		name: "an object that was not seen before is taken in without doubt",
-		file: "internal/source/history.go",
-		old:  "if held == nil || held.UID",
-		new:  "if held != nil && held.UID",
 	},
 })
 

@@ -47,8 +47,8 @@ func TestRebuiltViewIsTheOneThatNobodyHeld(t *testing.T) { // D8
 		rebuilt := m.rebuild(t, w)
 		for _, rv := range append(moments, from) {
 			a, b := held.NewCursor(make(chan struct{}, 1), false), rebuilt.NewCursor(make(chan struct{}, 1), false)
-			da, oka := a.ResumeAt(rv, rv)
-			db, okb := b.ResumeAt(rv, rv)
+			da, oka := a.ResumeAt(rv)
+			db, okb := b.ResumeAt(rv)
 			if da != db || oka != okb || !oka {
 				t.Fatalf("D8: at %s %v, %v; rebuilt %v, %v", rv, da, oka, db, okb)
 			}

@@ -51,6 +51,9 @@ func (c *modelClient) begin(t *rapid.T) {
 	if c.begun {
 		t.Fatalf("D8: resumed in mid-stream")
 	}
+	if c.contradicted {
+		t.Fatalf("D9: history was rewritten, and the client goes on as if it had not been")
+	}
 	c.begun = true
 }
 
@@ -72,7 +75,7 @@ func (c *modelClient) reset(t *rapid.T, reason runnelv1.ResetReason, history int
 
 func (c *modelClient) keep(token []byte, history int) {
 	if len(token) > 0 {
-		c.token, c.by, c.in, c.other = token, c.replica.source, history, c.otherView
+		c.token, c.by, c.in, c.of = token, c.replica.source, history, c.view
 	}
 }
 
@@ -96,7 +99,9 @@ func (c *modelClient) event(t *rapid.T, e *runnelv1.Event) {
 	if rv < c.floors[uid] {
 		t.Fatalf("D2: %v at %d, after %d", e, rv, c.floors[uid])
 	}
-	c.floors[uid] = rv
+	if e.GetUidHash() == 0 { // otherwise it is not known how it ended: a later version may be older
+		c.floors[uid] = rv
+	}
 	old, holds := held[uid]
 	if holds != (e.GetType() != runnelv1.EventType_EVENT_TYPE_ADDED) {
 		t.Fatalf("D4: held is %v (%v): %v", old, holds, e)
@@ -130,7 +135,7 @@ func (c *modelClient) sync(t *rapid.T, s *runnelv1.Synced, f modelFrame) {
 	if c.fresh != nil {
 		c.held, c.fresh = c.fresh, nil
 	}
-	c.synced = true
+	c.synced, c.damaged = true, false
 	c.keep(s.GetResumeToken(), f.history)
 	c.level(t, s.GetDigest(), f.visible)
 	tally.add("synced", 1)
@@ -144,7 +149,7 @@ func (c *modelClient) level(t *rapid.T, want *runnelv1.Digest, visible modelStat
 	if got := digestOfHeld(c.held); got != (view.Digest{Count: want.GetCount(), Hash: want.GetHash()}) {
 		t.Fatalf("D15: the server says %v, held is %v: %v", want, got, c.held)
 	}
-	if now := c.of(visible); !maps.Equal(now, c.held) {
+	if now := c.selected(visible); !maps.Equal(now, c.held) {
 		t.Fatalf("D1: held is %v, in the view %v", c.held, now)
 	}
 }

@@ -3,7 +3,9 @@ package subscriber
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -34,7 +36,9 @@ type modelCopy struct {
 	token   []byte
 	by      *source.Source // who gave it, and in which history
 	in      int
-	other   bool // it is of another view
+	of      string // the view that it is of
+	// damaged says that the copy was made wrong, and not mended yet.
+	damaged bool
 }
 
 func (c modelCopy) clone() modelCopy {
@@ -54,17 +58,18 @@ type modelClient struct {
 	queue   []modelFrame
 	// What follows is about the present stream.
 	begun, synced, offeredKnown bool
-	// otherView says that the present stream is of another view, which shows the same.
-	otherView bool
+	// view names what the present stream subscribes to.
+	view string
 	// fresh is what a snapshot that is under way has brought.
 	fresh map[string]modelHeld
 	// events counts what came before synced; still says that nothing has changed since the
 	// client came and that it held all.
 	events int
 	still  bool
-	// must says that what was offered must be resumed.
-	must bool
-	last int
+	// must says that what was offered must be resumed; contradicted, that the versions which
+	// were offered prove that they are of another history.
+	must, contradicted bool
+	last               int
 	// offered is the token that was.
 	offered token.Token
 }
@@ -99,8 +104,8 @@ func (modelOut) SetHeader(metadata.MD) error  { return nil }
 func (modelOut) SendHeader(metadata.MD) error { return nil }
 func (modelOut) SetTrailer(metadata.MD)       {}
 
-// of is the view of a state, by UID.
-func (c *modelClient) of(s modelState) map[string]modelHeld {
+// selected is the view of a state, by UID.
+func (c *modelClient) selected(s modelState) map[string]modelHeld {
 	all := map[string]modelHeld{}
 	for _, o := range s {
 		if o == nil || c.sub.GetLabelSelector() != "" && o.label != "a" ||
@@ -131,10 +136,13 @@ func digestOfHeld(held map[string]modelHeld) (d view.Digest) {
 // connect subscribes to a replica, with one of the offers that a client may make.
 func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 	c.cut()
-	offer := rapid.SampledFrom([]string{"token", "token", "token", "token and known", "known", "saved", "nothing", "damaged", "other view"}).Draw(t, "offer")
+	offer := rapid.SampledFrom([]string{"token", "token", "token", "token and known", "known", "saved", "nothing", "damaged", "other view", "other selector", "lost"}).Draw(t, "offer")
 	req := &runnelv1.SubscribeRequest{Delta: rapid.SampledFrom([]runnelv1.DeltaMode{1, 2}).Draw(t, "delta")}
 	if rapid.Bool().Draw(t, "fail") {
 		req.OnExpired = runnelv1.OnExpired_ON_EXPIRED_FAIL
+	}
+	if offer == "other selector" {
+		c.sub.LabelSelector = map[string]string{"": "l=a", "l=a": ""}[c.sub.GetLabelSelector()]
 	}
 	sub := proto.CloneOf(c.sub)
 	req.Resources = []*runnelv1.ResourceSubscription{sub}
@@ -144,8 +152,11 @@ func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 			c.modelCopy = c.saved.clone()
 		}
 		sub.ResumeToken = c.token
-	case "token", "token and known":
+	case "token", "token and known", "other selector":
 		sub.ResumeToken = c.token
+	case "lost":
+		sub.ResumeToken = c.token
+		c.lose(t)
 	case "damaged":
 		if n := len(c.token); n > 0 {
 			sub.ResumeToken = append([]byte(nil), c.token...)
@@ -155,7 +166,7 @@ func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 		sub.ResumeToken = c.token
 		sub.IgnorePaths = []string{"spec.nothing"}
 	}
-	if offer == "known" || offer == "token and known" {
+	if c.damaged || slices.Contains([]string{"known", "token and known", "other selector"}, offer) {
 		for uid, h := range c.held {
 			sub.Known = binary.LittleEndian.AppendUint64(sub.Known, record.HashString(uid))
 			sub.Known = binary.LittleEndian.AppendUint64(sub.Known, h.version)
@@ -163,15 +174,17 @@ func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 	}
 	c.replica, c.begun, c.synced, c.fresh, c.events = r, false, false, nil, 0
 	c.offeredKnown = len(sub.Known) > 0
-	c.still = maps.Equal(c.held, c.of(r.visible))
+	c.still = maps.Equal(c.held, c.selected(r.visible))
 	tok, _ := token.Parse(sub.ResumeToken)
 	c.offered = tok
 	c.last, _ = strconv.Atoi(tok.Last)
 	if c.history != r.history || tok.Last == "" {
 		c.floors, c.history = map[string]int{}, r.history // nothing says what may not be told
 	}
-	c.otherView = offer == "other view"
-	exact := tok.Exact && c.other == c.otherView
+	c.view = fmt.Sprintf("%q %q", sub.GetLabelSelector(), sub.GetIgnorePaths())
+	exact := tok.Exact && c.of == c.view
+	watermark, _ := strconv.Atoi(tok.Watermark)
+	c.contradicted = exact && c.offeredKnown && !c.damaged && watermark <= r.seen && c.unknownBefore(watermark)
 	l := r.limits
 	remembers := c.by == r.source && c.in == r.history && l.Views.Horizon == modelHorizons[1] && l.Views.Ring > 16 && l.Views.EndedStays > 3 && l.RecentBytes == 1<<20
 	c.must = exact && c.last <= r.seen && (remembers || c.still)
@@ -190,13 +203,42 @@ func (c *modelClient) connect(t *rapid.T, r *modelReplica) {
 	c.turn(t)
 }
 
+// lose makes the copy wrong, without the client's knowing.
+func (c *modelClient) lose(t *rapid.T) {
+	uids := slices.Sorted(maps.Keys(c.held))
+	if len(uids) == 0 {
+		return
+	}
+	c.damaged = true
+	uid := rapid.SampledFrom(uids).Draw(t, "lost")
+	if len(uids) > 1 && rapid.Bool().Draw(t, "whole") { // an empty list is none
+		delete(c.held, uid)
+		return
+	}
+	c.held[uid] = modelHeld{c.held[uid].name, c.held[uid].version + 1}
+}
+
+// unknownBefore tells whether the replica has an object, not newer than the resourceVersion,
+// that the client does not hold in just that version.
+func (c *modelClient) unknownBefore(rv int) bool {
+	selected := c.selected(c.replica.visible)
+	for _, o := range c.replica.visible {
+		if o != nil && o.rv <= rv {
+			if now, ok := selected[o.uid]; ok && c.held[o.uid] != now {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // turn lets the server send.
 func (c *modelClient) turn(t *rapid.T) {
 	if c.stream == nil {
 		return
 	}
 	if c.still && !c.synced {
-		c.still = maps.Equal(c.held, c.of(c.replica.visible))
+		c.still = maps.Equal(c.held, c.selected(c.replica.visible))
 	}
 	_, err := c.stream.turn(context.Background())
 	if err == nil {
@@ -204,11 +246,13 @@ func (c *modelClient) turn(t *rapid.T) {
 	}
 	switch code := grpcstatus.Code(err); {
 	case code == codes.Aborted && c.must:
-		t.Fatalf("D8: could have resumed: %v; token %+v, held %v, visible %v at %d", err, c.offered, digestOfHeld(c.held), digestOfHeld(c.of(c.replica.visible)), c.replica.seen)
+		t.Fatalf("D8: could have resumed: %v; token %+v, held %v, visible %v at %d", err, c.offered, digestOfHeld(c.held), digestOfHeld(c.selected(c.replica.visible)), c.replica.seen)
 	case code == codes.Aborted && (!c.stream.failExpired || c.offeredKnown):
 		t.Fatalf("D8: %v", err)
 	case code == codes.Unavailable && c.last <= c.replica.seen:
 		t.Fatalf("D8: not behind: %v", err)
+	case code == codes.Unavailable && c.last > c.replica.world.now().rv:
+		t.Fatalf("D9: history was rewritten, and the client is to wait for what never comes: %v", err)
 	case code == codes.Aborted:
 		tally.add("token expired", 1)
 	case code == codes.Unavailable:

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	runnelv1 "github.com/runnel-dev/runnel/proto/runnel/v1"
@@ -74,6 +75,9 @@ func modelHistory(t *rapid.T) {
 		if rapid.Bool().Draw(t, "paths") {
 			c.sub.Projection = &runnelv1.Projection{Part: &runnelv1.Projection_Paths{Paths: &runnelv1.Paths{Paths: []string{"spec.n"}}}}
 		}
+		if len(m.clients) > 0 && rapid.Bool().Draw(t, "same view") {
+			c.sub = proto.CloneOf(m.clients[0].sub)
+		}
 		m.clients = append(m.clients, c)
 	}
 	t.Repeat(map[string]func(*rapid.T){
@@ -90,6 +94,8 @@ func modelHistory(t *rapid.T) {
 		"cut":         func(t *rapid.T) { m.client(t).cut() },
 		"turn":        func(t *rapid.T) { m.client(t).turn(t) },
 		"take one":    func(t *rapid.T) { m.client(t).take(t) },
+		"take some":   func(t *rapid.T) { m.client(t).takeSome(t) },
+		"take, cut":   func(t *rapid.T) { c := m.client(t); c.takeSome(t); c.cut() },
 		"take all":    func(t *rapid.T) { m.client(t).takeAll(t) },
 		"catch up":    func(t *rapid.T) { m.client(t).catchUp(t) },
 		"save":        func(t *rapid.T) { c := m.client(t); c.saved = c.clone() },
@@ -144,6 +150,12 @@ func (m *resumeModel) restore(t *rapid.T) {
 	}
 }
 
+func (c *modelClient) takeSome(t *rapid.T) {
+	for range rapid.IntRange(1, 6).Draw(t, "frames") {
+		c.take(t)
+	}
+}
+
 func (c *modelClient) takeAll(t *rapid.T) {
 	for c.take(t) {
 	}
@@ -186,7 +198,7 @@ func (m *resumeModel) end(t *rapid.T) {
 		if c.stream == nil {
 			continue // it failed by its own choice
 		}
-		if want := c.of(m.world.now().state); c.synced && !maps.Equal(c.held, want) {
+		if want := c.selected(m.world.now().state); c.synced && !maps.Equal(c.held, want) {
 			t.Fatalf("D3: held is %v in the end, there is %v", c.held, want)
 		}
 	}
@@ -200,7 +212,7 @@ type modelTally struct {
 
 var tally = &modelTally{counts: map[string]int{
 	"resumed": 0, "resumed by a token of another replica": 0, "synced": 0, "cut before synced": 0, "token expired": 0,
-	"replica behind": 0, "offer: saved": 0, "offer: damaged": 0, "offer: other view": 0, "offer: token and known": 0,
+	"replica behind": 0, "offer: saved": 0, "offer: damaged": 0, "offer: other view": 0, "offer: other selector": 0, "offer: lost": 0, "offer: token and known": 0,
 	"reset RESET_REASON_NEW": 0, "reset RESET_REASON_TOKEN_EXPIRED": 0, "reset RESET_REASON_HISTORY_REWRITTEN": 0, "reset RESET_REASON_OVERTAKEN": 0,
 }}
 

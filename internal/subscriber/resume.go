@@ -126,14 +126,14 @@ func (sub *subscription) resume() bool {
 	}
 	var now, then view.Digest
 	for i := range sub.parts {
-		now = now.Union(sub.parts[i].cursor.ResumeNow(t.Last))
+		now = now.Union(sub.parts[i].cursor.ResumeNow())
 	}
 	if now == t.Digest {
 		return true
 	}
 	remembered := true
 	for i := range sub.parts {
-		d, ok := sub.parts[i].cursor.ResumeAt(t.Watermark, t.Last)
+		d, ok := sub.parts[i].cursor.ResumeAt(t.Watermark)
 		then, remembered = then.Union(d), remembered && ok
 	}
 	if remembered && then == t.Digest {
@@ -184,9 +184,9 @@ func (s *stream) difference(sub *subscription) error {
 	if err := s.out.SendMsg(resumedFrame(sub.index)); err != nil {
 		return err
 	}
-	watermark := sub.source.Watermark()
-	sub.floor = record.NewerResourceVersion(sub.floor, watermark)
-	for deleted := sub.offer.known.Deleted(watermark); len(deleted) > 0; {
+	last, watermark := sub.floor, sub.source.Watermark()
+	sub.floor = record.NewerResourceVersion(last, watermark)
+	for deleted := sub.offer.known.Deleted(last, watermark); len(deleted) > 0; {
 		n := fit(deleted, s.cfg.Limits.FrameBytes)
 		if err := s.out.SendMsg(wire.Batch(sub.index, false, deleted[:n], sub.partialToken())); err != nil {
 			return err

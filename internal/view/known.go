@@ -15,9 +15,9 @@ import (
 // by one goroutine at a time.
 type Known struct {
 	objects []knownObject // sorted by UID
-	// deleted tells how objects ended that are not in the view and of which that is
-	// known, by UID.
-	deleted map[uint64]wire.Event
+	// ended tells how objects ended that are not in the view and of which that is
+	// remembered, by UID.
+	ended map[uint64]stay
 }
 
 type knownObject struct {
@@ -37,7 +37,7 @@ func ParseKnown(b []byte) (*Known, error) {
 	if len(b)%knownBytes != 0 {
 		return nil, ErrKnown
 	}
-	k := &Known{objects: make([]knownObject, 0, len(b)/knownBytes), deleted: map[uint64]wire.Event{}}
+	k := &Known{objects: make([]knownObject, 0, len(b)/knownBytes), ended: map[uint64]stay{}}
 	for ; len(b) > 0; b = b[knownBytes:] {
 		k.objects = append(k.objects, knownObject{uid: binary.LittleEndian.Uint64(b), version: binary.LittleEndian.Uint64(b[8:])})
 	}
@@ -84,25 +84,26 @@ func (k *Known) version(uid string) (version uint64, ok bool) {
 	return o.version, true
 }
 
-// ended takes in how an object ended, or one of its stays.
-func (k *Known) ended(uid string, deleted wire.Event) {
-	if o := k.find(uid); o != nil {
-		k.deleted[o.uid] = deleted
+// end takes in how one of an object's stays ended.
+func (k *Known) end(s stay) {
+	if o := k.find(s.uid); o != nil {
+		k.ended[o.uid] = s
 	}
 }
 
-// Deleted returns a DELETED event for each object that was not marked, at the latest at
-// the resourceVersion.
-func (k *Known) Deleted(resourceVersion string) (events []wire.Event) {
+// Deleted returns a DELETED event for each object that was not marked. A subscriber that
+// was told of changes up to the resourceVersion last was not told of the stay that ended
+// before, but held the object otherwise: it ended at the latest at the resourceVersion now.
+func (k *Known) Deleted(last, now string) (events []wire.Event) {
 	for _, o := range k.objects {
 		if o.marked {
 			continue
 		}
-		e, ok := k.deleted[o.uid]
-		if !ok {
-			e = wire.NewForgotten(o.uid, resourceVersion)
+		s, ok := k.ended[o.uid]
+		if !ok || record.OlderResourceVersion(s.resourceVersion, last) {
+			s.deleted = wire.NewForgotten(o.uid, now)
 		}
-		events = append(events, e)
+		events = append(events, s.deleted)
 	}
 	return events
 }

@@ -4,10 +4,9 @@ import "github.com/runnel-dev/runnel/internal/record"
 
 // ResumeAt lets a cursor that has read nothing go on from where its subscriber was
 // complete up to a resourceVersion, and returns the digest of the view as it was then:
-// the subscriber must hold just that, or the cursor be restarted. Last is the
-// resourceVersion of the last change that it was told of. It fails if the view does not
-// remember what happened since.
-func (c *Cursor) ResumeAt(resourceVersion, last string) (d Digest, ok bool) {
+// the subscriber must hold just that, or the cursor be restarted. It fails if the view
+// does not remember what happened since.
+func (c *Cursor) ResumeAt(resourceVersion string) (d Digest, ok bool) {
 	v := c.view
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -16,21 +15,21 @@ func (c *Cursor) ResumeAt(resourceVersion, last string) (d Digest, ok bool) {
 		return Digest{}, false
 	}
 	d = v.ring.at(p).digest
-	c.resume(p, last)
+	c.resume(p)
 	return d, true
 }
 
 // ResumeNow is as ResumeAt for a subscriber that may hold just what the view holds now.
-func (c *Cursor) ResumeNow(last string) Digest {
+func (c *Cursor) ResumeNow() Digest {
 	v := c.view
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	c.resume(v.headLocked(), last)
+	c.resume(v.headLocked())
 	return v.digest
 }
 
-func (c *Cursor) resume(p Position, last string) {
-	c.seen, c.last = seenAll(p), last
+func (c *Cursor) resume(p Position) {
+	c.seen = seenAll(p)
 	c.scanning, c.initial = false, false
 	c.storeFloor()
 }
@@ -67,7 +66,7 @@ func (c *Cursor) settle(next uint32, resourceVersion string, contradicted *bool)
 			continue
 		}
 		for i := range s.stays {
-			c.known.ended(s.stays[i].uid, s.stays[i].deleted)
+			c.known.end(s.stays[i])
 		}
 		if !s.live {
 			continue

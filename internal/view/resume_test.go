@@ -16,7 +16,7 @@ import (
 func (s *story) resumes(resourceVersion string, held ...string) *Cursor {
 	s.t.Helper()
 	c := s.open()
-	d, ok := c.ResumeAt(resourceVersion, resourceVersion)
+	d, ok := c.ResumeAt(resourceVersion)
 	if want := s.digestOf(held); !ok || d != want {
 		s.t.Errorf("at %s: %v, %v; want %v", resourceVersion, d, ok, want)
 	}
@@ -25,6 +25,12 @@ func (s *story) resumes(resourceVersion string, held ...string) *Cursor {
 
 // settles returns a cursor that goes on from the objects.
 func (s *story) settles(complete string, held ...string) (c *Cursor, deleted []string, contradicted bool) {
+	s.t.Helper()
+	return s.settlesAfter("", complete, held...)
+}
+
+// settlesAfter is as settles for who was told of changes up to last.
+func (s *story) settlesAfter(last, complete string, held ...string) (c *Cursor, deleted []string, contradicted bool) {
 	s.t.Helper()
 	var pairs []byte
 	for _, text := range held {
@@ -38,7 +44,7 @@ func (s *story) settles(complete string, held ...string) (c *Cursor, deleted []s
 	}
 	c = s.open()
 	contradicted = c.Settle(known, complete)
-	b := Batch{Events: known.Deleted("99")}
+	b := Batch{Events: known.Deleted(last, "99")}
 	return c, show(s.t, &b), contradicted
 }
 
@@ -69,13 +75,13 @@ func TestWhoComesBackGetsWhatHappenedSince(t *testing.T) { // D8
 
 func TestWhatWasForgottenCannotBeResumed(t *testing.T) { // D8
 	s := newStory(t, Limits{Horizon: time.Minute}, projection.Whole(), "a ua@3 in")
-	if _, ok := s.open().ResumeAt("0", "0"); ok {
+	if _, ok := s.open().ResumeAt("0"); ok {
 		t.Error("resumed from before the beginning")
 	}
 	s.gone("a", "4")
 	s.reads(s.resumes("1", "ua@3"), "- a ua@4 gone", "synced", "level")
 	s.Collect(s.now.Add(time.Minute))
-	if _, ok := s.open().ResumeAt("1", "1"); ok {
+	if _, ok := s.open().ResumeAt("1"); ok {
 		t.Error("resumed from before a stay that was forgotten")
 	}
 	s.resumes("4")
@@ -102,9 +108,9 @@ func TestLastIsThatOfWhatWasToldAndNotOfWhatHappenedElsewhere(t *testing.T) { //
 			t.Errorf("last %s of %s, want %s of %s", b.Last, b.ResourceVersion, last, complete)
 		}
 	}
-	check("1", "1")
+	check("", "1") // it was told of nothing
 	s.put("b ub@5 out")
-	check("1", "5")
+	check("", "5")
 	s.put("a ua@6 in")
 	check("6", "6")
 	s.put("b ub@7 out")
@@ -121,6 +127,16 @@ func TestKnownVersionsAreSettledByContent(t *testing.T) { // D8, D5
 		t.Errorf("deleted: %s\nwant in any order: %s", got, want)
 	}
 	s.reads(c, "~ b ub@2", "+ c uc2@4", "synced", "level")
+}
+
+func TestWhoHeldAnObjectAfterItsStayWasNotToldOfItsEnd(t *testing.T) { // D2: the view is another than it was of
+	s := newStory(t, Limits{}, projection.Whole(), "a ua@1 in")
+	s.put("a ua@3 out")
+	for last, want := range map[string]string{"2": "- a ua@3 left_view", "3": "- a ua@3 left_view", "4": "-  @99 final_state_unknown"} {
+		if _, deleted, _ := s.settlesAfter(last, "", "ua@1"); len(deleted) != 1 || deleted[0] != want {
+			t.Errorf("told up to %s: %v, want %s", last, deleted, want)
+		}
+	}
 }
 
 func TestWhatChangesWhileTheDifferenceIsTold(t *testing.T) { // D8, D4, D5
@@ -200,7 +216,7 @@ func TestRewrittenHistoryResetsEveryone(t *testing.T) { // D9
 	s.reads(level, "+ a ua@2", "synced", "level")
 	s.reads(fresh, "reset", "rewritten") // it may hold what another replica sent
 	s.reads(fresh, "+ a ua@2", "synced", "level")
-	if _, ok := s.open().ResumeAt("2", "2"); ok {
+	if _, ok := s.open().ResumeAt("2"); ok {
 		t.Error("resumed from before history began")
 	}
 	s.put("a ua@4 in")
@@ -248,7 +264,7 @@ func FuzzKnown(f *testing.F) {
 				delete(held, o.uid)
 			}
 		}
-		if n := len(known.Deleted("99")); n != len(known.objects)-len(held) {
+		if n := len(known.Deleted("", "99")); n != len(known.objects)-len(held) {
 			t.Fatalf("%d are deleted, of %d %d are left", n, len(known.objects), len(held))
 		}
 		var b Batch

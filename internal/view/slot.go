@@ -40,7 +40,9 @@ type slot struct {
 type stay struct {
 	uid        string
 	birth, end Position
-	deleted    wire.Event
+	// resourceVersion is that of the end, and of what is told of it.
+	resourceVersion string
+	deleted         wire.Event
 }
 
 // emit appends what must be told to a subscriber that has seen the slot up to
@@ -127,9 +129,10 @@ func (s *slot) heldAt(g Position) *stay {
 // deletion's, or an upper bound.
 func (s *slot) endStay(namespace, name string, end Position, reason runnelv1.DeletionReason, resourceVersion string) {
 	s.stays = append(s.stays, stay{
-		uid:   s.uid,
-		birth: s.birth,
-		end:   end,
+		uid:             s.uid,
+		birth:           s.birth,
+		end:             end,
+		resourceVersion: resourceVersion,
 		deleted: wire.NewDeleted(wire.Identity{
 			Namespace: namespace, Name: name, UID: s.uid, ResourceVersion: resourceVersion,
 		}, reason),
