@@ -187,12 +187,6 @@ var resumeFaults = in("./internal/subscriber", []fault{
 		new:  "err == nil && current == \"\" {",
 	},
 	{
-		name: "a replica that is behind the token's watermark accuses by it",
-		file: "internal/subscriber/resume.go",
-		old:  "case sub.exact() && !record.OlderResourceVersion(sub.source.Watermark(), t.Watermark):",
-		new:  "case sub.exact():",
-	},
-	{
 		name: "an object that a complete subscriber does not know is not another history's",
 		file: "internal/subscriber/resume.go",
 		old:  "if sub.parts[i].cursor.Settle(sub.offer.known, complete) {",
@@ -245,12 +239,6 @@ var resumeFaults = in("./internal/subscriber", []fault{
 		file: "internal/view/slot.go",
 		old:  "case patches && s.patch.Size() > 0 && s.base == version:",
 		new:  "case patches && s.patch.Size() > 0:",
-	},
-	{
-		name: "who has read nothing is not told that history was rewritten",
-		file: "internal/view/cursor.go",
-		old:  "b.Rewritten = c.rewrites != v.rewrites",
-		new:  "b.Rewritten = c.rewrites != v.rewrites && Position(c.floor.Load()) != nothingHeld",
 	},
 	{
 		name: "a view is rebuilt from what is there now",

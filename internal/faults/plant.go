@@ -48,7 +48,7 @@ func (f fault) plant(ctx context.Context, root, dir string) (finding, error) {
 	}
 	// Short: without the tally, which is about histories and not about faults.
 	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-short", "-run", "^TestModel$",
-		f.pkg, "-rapid.checks=3000", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile")
+		f.pkg, "-rapid.checks=20000", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err == nil {

@@ -145,8 +145,11 @@ func (m *resumeModel) restore(t *rapid.T) {
 		t.Skip("history is rarely rewritten")
 	}
 	m.world.restore(t)
-	for range rapid.IntRange(0, 10).Draw(t, "writes") {
+	for range rapid.IntRange(0, 15).Draw(t, "writes") {
 		m.world.write(t)
+	}
+	if rapid.Bool().Draw(t, "soon") {
+		m.replica(t).relist(t)
 	}
 }
 

@@ -322,6 +322,22 @@ func TestHistoryThatHasOvertakenTheTokenIsFoundOutByKnownVersions(t *testing.T) 
 	h.visit(restored, "0: resumed", "0: synced 2")
 }
 
+// D9: what a replica that lags holds is older than what the subscriber saw. It never was
+// told of that, for what it held was right again when it came back.
+func TestReplicaThatLagsDoesNotProveAnotherHistory(t *testing.T) {
+	c := newCluster(t, pods)
+	r := newReplica(t, "10", c.pod("ns/a", 1, "l=a"))
+	h := newHolder(t)
+	h.sub.Projection = &runnelv1.Projection{Part: &runnelv1.Projection_Paths{Paths: &runnelv1.Paths{Paths: []string{"metadata.labels"}}}}
+	h.visit(r, "0: reset NEW", "0: initial ADDED(a a@1)", "0: synced 1")
+	r.source.Upsert(c.pod("ns/a", 15, "l=b"))
+	r.source.Upsert(c.pod("ns/a", 17, "l=a"))
+	h.visit(r, "0: resumed", "0: synced 1")
+	lagging := newReplica(t, "16", c.pod("ns/a", 15, "l=b"))
+	h.offers()
+	h.visit(lagging, "0: resumed", "0: MODIFIED(a a@15)", "0: synced 1")
+}
+
 // D15: who does not hold what it was sent is told the difference, and counted.
 func TestCopyThatDivergedIsHealedByKnownVersions(t *testing.T) {
 	c := newCluster(t, pods)
