@@ -188,7 +188,7 @@ func TestNothingNewIsNotEverythingGone(t *testing.T) {
 	h.visit(emptied, "0: reset TOKEN_EXPIRED", "0: synced 0")
 }
 
-// D8: a replica that was just started resumes what did not change for nothing, and what
+// C76, D8: a replica that was just started resumes what did not change for nothing, and what
 // did by known versions.
 func TestReplicaThatWasJustStartedResumesByContent(t *testing.T) {
 	c := newCluster(t, pods)
