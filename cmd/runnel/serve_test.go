@@ -102,16 +102,20 @@ func TestConfigurationThatIsWrongIsNotServed(t *testing.T) {
 	}
 }
 
-// serve runs the command with an API server that only tells its version, and returns
-// a connection to it.
+// serve runs the command with an API server that only tells its version and which cluster
+// it is of, and returns a connection to it.
 func serve(t *testing.T, args ...string) *grpc.ClientConn {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/version" {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/version":
+			fmt.Fprint(w, `{"gitVersion":"v1.0.0"}`)
+		case "/api/v1/namespaces/kube-system":
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"1"}}`)
+		default:
 			t.Errorf("the API server is asked for %s", r.URL.Path)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"gitVersion":"v1.0.0"}`)
 	}))
 	t.Cleanup(api.Close)
 	kubeconfig := write(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c,
