@@ -48,6 +48,14 @@ bench-restart: assets ## the bytes of coming back after a restart against a snap
 faults: check-go ## plant known faults one by one and see the model tests catch each
 	$(GO) run ./internal/faults
 
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: check-go ## feed every parser of outside input what nobody would send, each for FUZZTIME (30s)
+	@grep -rho --include='*_test.go' --exclude-dir=.cache '^func Fuzz[A-Za-z]*' . | wc -l | xargs printf '%s fuzz targets, each for $(FUZZTIME)\n'
+	@grep -ro --include='*_test.go' --exclude-dir=.cache '^func Fuzz[A-Za-z]*' . | while IFS=: read -r file func; do \
+		$(GO) test "$${file%/*}" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) || exit 1; done
+
 .PHONY: assets
 assets: check-go ## build kube-apiserver and etcd, if need be (5 minutes, once)
 	@$(GO) run ./deploy/local build >/dev/null

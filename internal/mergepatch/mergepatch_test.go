@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -154,6 +155,27 @@ func TestAppliedPatchYieldsTheObject(t *testing.T) {
 		}
 		if diff := cmp.Diff(decode(t, to), apply(decode(t, from), decode(t, patch))); diff != "" {
 			t.Fatalf("%s with %s: %s", from, patch, diff)
+		}
+	})
+}
+
+// A patch of whatever two JSON objects yields the second.
+func FuzzDiff(f *testing.F) {
+	f.Add([]byte(`{"a":1,"b":{"c":[1,null]}}`), []byte(`{"b":{"c":[],"d":"\u2028"}}`))
+	f.Add([]byte(`{"a":1,"a":{"b":2}}`), []byte(` { "a" : {"b" : 2 , "b" : 3} } `))
+	f.Add([]byte(`{"\u0061":1}`), []byte(`{"a":null}`))
+	f.Fuzz(func(t *testing.T, from, to []byte) {
+		for _, data := range [][]byte{from, to} {
+			if !json.Valid(data) || !utf8.Valid(data) || !isMap(decode(t, data)) {
+				return
+			}
+		}
+		patch, ok := patchOf(from, to)
+		if !ok {
+			return
+		}
+		if diff := cmp.Diff(decode(t, to), apply(decode(t, from), decode(t, patch))); diff != "" {
+			t.Errorf("%s with %s is not %s: %s", from, patch, to, diff)
 		}
 	})
 }

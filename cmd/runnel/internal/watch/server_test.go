@@ -83,12 +83,11 @@ func TestWatchWithARealServer(t *testing.T) {
 	// nothing of the past, and tells the difference.
 	address, stop := serveAt(t, cp.RESTConfig(controlplane.Admin), "127.0.0.1:0")
 	var notes strings.Builder
-	lines, end := start(t, &notes, "cm", "-n", "default", "-l", "app", "--insecure", "--server", address)
+	lines, end := start(t, &notes, "cm", "-n", "default", "-l", "app", "--field", "metadata.name!=b", "--insecure", "--server", address)
 	expect(t, lines,
 		`EVENT               NAME   DATA   AGE`,
 		`ADDED               a      2      \d+s`,
-		`ADDED               b      0      \d+s`,
-		`# synced configmaps: 2 objects`)
+		`# synced configmaps: 1 object`)
 	stop()
 	if err := configMaps.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
