@@ -132,6 +132,32 @@ func (r *Resolver) lookUp(asked schema.GroupVersionResource) (Resource, error) {
 	return res, nil
 }
 
+// Versions asks the API server, whatever is known, in which versions it serves the
+// resource now; there are none where it does not serve it at all. What was learnt within
+// the last second is not asked again. An error says that it could not be found out.
+func (r *Resolver) Versions(ctx context.Context, gr schema.GroupResource) (versions []string, err error) {
+	r.refresh()
+	groups, err := r.discovery.ServerGroups()
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	for _, group := range groups.Groups {
+		if group.Name != gr.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			list, err := r.discovery.ServerResourcesForGroupVersion(version.GroupVersion)
+			if err != nil {
+				return nil, fmt.Errorf("discovery: %w", err)
+			}
+			if slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == gr.Resource }) {
+				versions = append(versions, version.Version)
+			}
+		}
+	}
+	return versions, ctx.Err()
+}
+
 // quoted is the name that was asked for.
 func quoted(asked schema.GroupVersionResource) string {
 	name := strconv.Quote(asked.GroupResource().String())

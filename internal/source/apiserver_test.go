@@ -228,11 +228,13 @@ var things = resource.Resource{
 
 // watched is a source that a pool feeds from a scripted API server.
 type watched struct {
-	t       *testing.T
-	api     *apiServer
-	pool    *Pool
-	source  *Source
-	release func()
+	t    *testing.T
+	api  *apiServer
+	pool *Pool
+	// installed tells what the API server serves.
+	installed *discovery
+	source    *Source
+	release   func()
 }
 
 // inBubble runs a test of a source; its script begins with the answers.
@@ -240,14 +242,15 @@ func inBubble(t *testing.T, f func(w *watched), answers ...answer) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, api := newAPIServer(t)
 		api.will(answers...)
-		pool, err := NewPool(PoolConfig{REST: cfg, IdleStop: time.Hour, Log: slog.New(slog.DiscardHandler)})
+		installed := &discovery{installed: true}
+		pool, err := NewPool(PoolConfig{REST: cfg, IdleStop: time.Hour, Resolver: installed, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error)
 		go func() { stopped <- pool.Run(ctx) }()
-		w := &watched{t: t, api: api, pool: pool}
+		w := &watched{t: t, api: api, pool: pool, installed: installed}
 		w.source, w.release = pool.Open(things)
 		defer func() {
 			w.release()

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,7 @@ import (
 func (s *Source) Connected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.State().Ready() && !s.history.fresh {
+	if state := s.State(); state.Ready() && !state.Ended() && !s.history.fresh {
 		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: time.Now()})
 	}
 }
@@ -22,14 +23,13 @@ func (s *Source) Connected() {
 func (s *Source) Failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.State().Ended() {
+		return
+	}
 	state := State{Message: err.Error(), AsOf: s.State().AsOf}
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		state.Source = runnelv1.SourceState_SOURCE_STATE_FORBIDDEN
-	case apierrors.IsNotFound(err) && state.Ready():
-		state.Source = runnelv1.SourceState_SOURCE_STATE_GONE
-	case apierrors.IsNotFound(err):
-		state.Source = runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		return // a list follows; this is how watches end
 	case state.Ready():
@@ -38,4 +38,37 @@ func (s *Source) Failed(err error) {
 		state.Source = runnelv1.SourceState_SOURCE_STATE_FAILING
 	}
 	s.setStateLocked(state)
+}
+
+// End takes in that the API server does not serve the resource in its version any more, but
+// in the versions; it is the last that the source takes in. Without any version its objects
+// are gone, and their views are told (D11); with one they are still there, and whoever wants
+// them must turn to that.
+func (s *Source) End(versions []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.State()
+	if state.Ended() {
+		return
+	}
+	s.stopInformerLocked()
+	ended := State{
+		Source:  runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED,
+		Message: s.resource.String() + " is not served by the API server",
+		AsOf:    state.AsOf,
+	}
+	if state.Ready() {
+		ended.Source = runnelv1.SourceState_SOURCE_STATE_GONE
+		ended.Message += " any more"
+	}
+	if len(versions) > 0 {
+		ended.Message += ", but in " + strings.Join(versions, " and ")
+	} else {
+		all := s.addMissingLocked(pending{})
+		for i := range all {
+			all[i].ResourceVersion = s.watermark // at the most; it is not known
+		}
+		s.stepLocked(all, s.watermark, time.Now())
+	}
+	s.setStateLocked(ended)
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"log/slog"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,18 +11,20 @@ import (
 	"github.com/runnel-dev/runnel/internal/record"
 )
 
-// runInformer feeds s from the API server until ctx ends: from one informer, and from
-// another whenever history was rewritten.
-func runInformer(ctx context.Context, s *Source, api api, log *slog.Logger) error {
+// runInformer feeds s from the API server until ctx ends or the resource is not served any
+// more: from one informer, and from another whenever that is abandoned.
+func runInformer(ctx context.Context, s *Source, up func() *upstream) error {
 	for {
 		informerCtx, stop := context.WithCancel(ctx)
-		s.Follow(stop)
-		err := inform(informerCtx, s, api)
+		if !s.Follow(stop) {
+			stop()
+			return nil
+		}
+		err := inform(informerCtx, s, up())
 		stop()
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		log.Warn("source begins anew", "reason", errRewritten)
 	}
 }
 
@@ -33,8 +34,7 @@ func runInformer(ctx context.Context, s *Source, api api, log *slog.Logger) erro
 // store. So the list/watch wrapper sends a marker through the informer after each:
 // client-go's queue keeps the order, so that when the marker reaches the handler,
 // all that was before it has, too.
-func inform(ctx context.Context, s *Source, api api) error {
-	up := &upstream{source: s, api: api}
+func inform(ctx context.Context, s *Source, up *upstream) error {
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			l, err := up.list(ctx, options)

@@ -159,7 +159,7 @@ func TestRefusalsAreTold(t *testing.T) { // D11
 	}{
 		{http.StatusForbidden, "Forbidden", forbidden, forbidden},
 		{http.StatusUnauthorized, "Unauthorized", forbidden, forbidden},
-		{http.StatusNotFound, "NotFound", notInstalled, gone},
+		{http.StatusNotFound, "NotFound", failing, stale}, // discovery knows better
 		{http.StatusInternalServerError, "InternalError", failing, stale},
 	} {
 		refuse := answer{request: "watchlist", status: test.status, reason: test.reason}

@@ -26,7 +26,8 @@ type PoolConfig struct {
 	IdleStop time.Duration
 	// Preload are the sources that start with the pool and are kept.
 	Preload []Preload
-	// Resolver finds the resources of Preload; it may be nil where there are none.
+	// Resolver finds the resources of Preload, and finds out whether the API server still
+	// serves one. Required.
 	Resolver Resolver
 	// Log tells of sources that start and stop.
 	Log *slog.Logger
@@ -101,7 +102,11 @@ func (p *Pool) Run(ctx context.Context) error {
 	p.run = func(s *pooled) {
 		ctx, stop := context.WithCancel(ctx)
 		s.stop = stop
-		p.running.Go(func() { p.feed(ctx, s.Source) })
+		p.running.Go(func() {
+			defer stop()
+			p.feed(ctx, s.Source)
+			p.forgetEnded(s)
+		})
 	}
 	for _, s := range p.sources {
 		p.run(s)
@@ -131,19 +136,41 @@ func (p *Pool) Run(ctx context.Context) error {
 
 func (p *Pool) feed(ctx context.Context, s *Source) {
 	log := p.cfg.Log.With("resource", s.Resource().String())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	api, err := newAPI(p.cfg.REST, p.client, s.Resource(), p.restrictions[s.Resource().GroupResource()], log)
 	if err == nil {
 		log.Info("source started")
 		p.running.Go(func() { logStates(ctx, log, s) })
 		p.running.Go(func() { s.AnswerCurrent(ctx, api.current) })
-		err = runInformer(ctx, s, api, log)
+		err = runInformer(ctx, s, func() *upstream {
+			return &upstream{
+				source: s, api: api, seen: position{resourceVersion: s.complete()},
+				versions: func(ctx context.Context) ([]string, error) {
+					return p.cfg.Resolver.Versions(ctx, s.Resource().GroupResource())
+				},
+			}
+		})
 	}
 	if err != nil {
 		s.Failed(err)
 		log.Error("source failed", "error", err)
 		return
 	}
+	if state := s.State(); state.Ended() {
+		log.Warn("source ended", "state", state.Source.String(), "reason", state.Message)
+		return
+	}
 	log.Info("source stopped")
+}
+
+// forgetEnded drops a source whose resource is not served any more.
+func (p *Pool) forgetEnded(s *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if res := s.Resource(); s.State().Ended() && p.sources[res] == s {
+		delete(p.sources, res)
+	}
 }
 
 // logStates tells of each change of the source's state, once.
@@ -152,7 +179,7 @@ func logStates(ctx context.Context, log *slog.Logger, s *Source) {
 	defer s.Notify(wake)()
 	told := runnelv1.SourceState_SOURCE_STATE_STARTING
 	for {
-		if state := s.State(); state.Source != told {
+		if state := s.State(); state.Source != told && !state.Ended() {
 			told = state.Source
 			if told == runnelv1.SourceState_SOURCE_STATE_SYNCED {
 				log.Info("source synced", "objects", s.Stats().Objects)
@@ -174,7 +201,7 @@ func (p *Pool) Open(res resource.Resource) (s *Source, release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shared, ok := p.sources[res]
-	if !ok {
+	if !ok || shared.State().Ended() {
 		shared = &pooled{Source: New(res, p.cfg.Limits)}
 		shared.restricted = p.restrictions[res.GroupResource()].any()
 		p.sources[res] = shared

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,9 @@ type Preload struct {
 // resource.
 type Resolver interface {
 	Resolve(ctx context.Context, group, version, name string) (resource.Resource, error)
+	// Versions are those in which the API server serves the resource now; none if it does
+	// not.
+	Versions(ctx context.Context, gr schema.GroupResource) ([]string, error)
 }
 
 // restriction limits what a source lists and watches, by selectors in canonical
@@ -78,30 +82,47 @@ func preloadBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: time.Minute}
 }
 
-// preload opens the source as soon as the resource is there, and calls settled once
-// it has synced or it is known why not. It returns when that is so, or ctx ends.
+// preload opens the source whenever the resource is there, until ctx ends, and calls settled
+// once it has synced or it is known why not.
 func (p *Pool) preload(ctx context.Context, pre Preload, settled func()) {
 	log := p.cfg.Log.With("resource", schema.GroupVersionResource{Group: pre.Group, Version: pre.Version, Resource: pre.Resource}.String())
-	res, ok := p.await(ctx, pre, log, settled)
-	if !ok {
-		return
-	}
-	s, _ := p.Open(res) // for ever
-	wake := make(chan struct{}, 1)
-	defer s.Notify(wake)()
-	for s.State().Source == runnelv1.SourceState_SOURCE_STATE_STARTING {
-		select {
-		case <-wake:
-		case <-ctx.Done():
+	for {
+		res, ok := p.await(ctx, pre, log, settled)
+		if !ok || !p.keep(ctx, res, log, settled) {
 			return
 		}
 	}
-	if state := s.State(); state.Ready() {
-		log.Info("preloaded", "objects", s.Stats().Objects)
-	} else {
-		log.Warn("cannot preload yet", "state", state.Source.String(), "reason", state.Message)
+}
+
+// keep uses the source of a resource as long as that is served. It reports false if ctx
+// ended before.
+func (p *Pool) keep(ctx context.Context, res resource.Resource, log *slog.Logger, settled func()) bool {
+	s, release := p.Open(res)
+	wake := make(chan struct{}, 1)
+	defer s.Notify(wake)()
+	tell := sync.OnceFunc(func() {
+		if state := s.State(); state.Ready() {
+			log.Info("preloaded", "objects", s.Stats().Objects)
+		} else {
+			log.Warn("cannot preload yet", "state", state.Source.String(), "reason", state.Message)
+		}
+	})
+	for {
+		state := s.State()
+		if state.Source != runnelv1.SourceState_SOURCE_STATE_STARTING {
+			tell()
+			settled()
+		}
+		if state.Ended() {
+			release()
+			return true
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	settled()
 }
 
 // await resolves the resource, however long it takes.

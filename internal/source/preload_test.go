@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/runnel-dev/runnel/internal/resource"
@@ -21,7 +23,11 @@ import (
 type discovery struct {
 	mu        sync.Mutex // guards what follows, up to hangs
 	installed bool
-	asked     int
+	// versions are others in which things are served, and unknown says that it cannot be
+	// found out.
+	versions []string
+	unknown  bool
+	asked    int
 	// hangs makes Resolve take until hang is closed. That is made in the bubble, or
 	// synctest would not know that nothing else can end the wait.
 	hangs bool
@@ -39,6 +45,26 @@ func (d *discovery) Resolve(_ context.Context, group, version, name string) (res
 		return resource.Resource{}, fmt.Errorf("%w %q", resource.ErrUnknown, name)
 	}
 	return things, nil
+}
+
+// Versions are none before things are installed.
+func (d *discovery) Versions(_ context.Context, gr schema.GroupResource) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unknown {
+		return nil, errors.New("discovery does not answer")
+	}
+	if !d.installed || gr != things.GroupResource() {
+		return d.versions, nil
+	}
+	return append([]string{things.Version}, d.versions...), nil
+}
+
+// remove makes things served in the versions only.
+func (d *discovery) remove(versions ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.installed, d.versions = false, versions
 }
 
 func (d *discovery) install() {

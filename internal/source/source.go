@@ -119,6 +119,12 @@ type State struct {
 // Ready tells whether there is data, current or not.
 func (s State) Ready() bool { return !s.AsOf.IsZero() }
 
+// Ended tells whether the API server does not serve the resource any more, or never did. It
+// is the source's last state: whoever opens the resource again gets another source.
+func (s State) Ended() bool {
+	return s.Source == runnelv1.SourceState_SOURCE_STATE_GONE || s.Source == runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED
+}
+
 // viewKey is equal for equal views of a source.
 type viewKey struct {
 	projection string
@@ -140,7 +146,7 @@ func New(res resource.Resource, limits Limits) *Source {
 		resource:    res,
 		limits:      limits.withDefaults(),
 		quorum:      newQuorum(),
-		history:     history{fresh: true},
+		history:     history{fresh: true, begins: true},
 		objects:     map[string]map[string]*record.Record{},
 		views:       map[viewKey]*sharedView{},
 		byNamespace: map[string]map[*sharedView]struct{}{},

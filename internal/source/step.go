@@ -80,10 +80,7 @@ func (s *Source) Missing(namespace, key string) {
 	}
 	// Whether it is held is known when the step is made: it may have come with a
 	// list that was not followed by a watch, and is still held back.
-	s.listed.add(key, view.Change{
-		Old:    record.NewReference(namespace, key),
-		Reason: runnelv1.DeletionReason_DELETION_REASON_FINAL_STATE_UNKNOWN,
-	})
+	s.listed.add(key, missing(namespace, key))
 }
 
 // Mark takes in that everything up to the resourceVersion has been handled: it
@@ -94,12 +91,17 @@ func (s *Source) Mark(resourceVersion string) {
 	if s.history.abandoned {
 		return
 	}
+	began := s.history
 	listed := s.listed.changes
+	if began.fresh && !began.begins {
+		listed = s.addMissingLocked(s.listed)
+	}
 	s.listed = pending{}
 	if s.contradictedLocked(listed) {
-		s.abandonLocked("a list holds an object that should have been seen before")
+		s.rewrittenLocked("a list holds an object that should have been seen before")
 		return
 	}
+	s.history = history{stop: began.stop}
 	for i := range listed {
 		// The list's own resourceVersion is an upper bound for what it misses.
 		if listed[i].New == nil && listed[i].ResourceVersion == "" {
@@ -107,15 +109,14 @@ func (s *Source) Mark(resourceVersion string) {
 		}
 	}
 	now := time.Now()
-	fresh := s.history.fresh
-	if fresh {
+	if began.begins {
 		s.beginLocked(listed, resourceVersion, now)
 	} else {
 		s.stepLocked(listed, resourceVersion, now)
 	}
 	s.tidyLocked(now)
 	// A failure that was told meanwhile is over when a watch is open, see Connected.
-	if state := s.State(); fresh || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
+	if state := s.State(); began.fresh || state.Source == runnelv1.SourceState_SOURCE_STATE_SYNCED {
 		s.setStateLocked(State{Source: runnelv1.SourceState_SOURCE_STATE_SYNCED, AsOf: now})
 	}
 }

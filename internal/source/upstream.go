@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ import (
 type upstream struct {
 	source *Source
 	api    api
+	// versions finds out in which versions the resource is served.
+	versions func(context.Context) ([]string, error)
 
 	mu   sync.Mutex // guards all below
 	seen position
@@ -49,9 +52,18 @@ func (u *upstream) fail(ctx context.Context, err error) {
 	u.mu.Lock()
 	u.failed = true
 	u.mu.Unlock()
-	if ctx.Err() == nil && !errors.Is(err, errRewritten) {
-		u.source.Failed(err)
+	if ctx.Err() != nil || errors.Is(err, errAbandoned) {
+		return
 	}
+	if apierrors.IsNotFound(err) {
+		// Maybe just this object, or a path that is not served yet.
+		versions, unknown := u.versions(ctx)
+		if unknown == nil && !slices.Contains(versions, u.source.Resource().Version) {
+			u.source.End(versions)
+			return
+		}
+	}
+	u.source.Failed(err)
 }
 
 // list lists what is there now, and not what some cache holds of it.
@@ -127,6 +139,10 @@ func (u *upstream) verify(ctx context.Context, seen position) error {
 		return err
 	case !same(at, seen.last) || !seen.deleted && at.ResourceVersion != seen.last.ResourceVersion:
 		return u.rewritten(fmt.Sprintf("%s did not change in resourceVersion %s", seen.last.Key(), seen.last.ResourceVersion))
+	case !seen.deleted && at.Version != seen.last.Version:
+		u.source.Relist(fmt.Sprintf("%s reads differently in resourceVersion %s, as after a change of its schema",
+			seen.last.Key(), seen.last.ResourceVersion), false)
+		return errAbandoned
 	}
 	return nil
 }
