@@ -67,6 +67,15 @@ func (c *cluster) install(res resource.Resource) {
 	c.installed = append(c.installed, res)
 }
 
+// remove ends the source of a resource that is served in other versions at most.
+func (c *cluster) remove(res resource.Resource, versions ...string) {
+	c.mu.Lock()
+	c.installed = slices.DeleteFunc(c.installed, func(r resource.Resource) bool { return r == res })
+	s := c.sources[res]
+	c.mu.Unlock()
+	s.End(versions)
+}
+
 func (c *cluster) Resolve(_ context.Context, group, version, name string) (resource.Resource, error) {
 	if name == "tokenreviews" {
 		return resource.Resource{}, fmt.Errorf("%w: %q", resource.ErrNotWatchable, name)
@@ -98,7 +107,7 @@ func (c *cluster) source(res resource.Resource) *source.Source {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.sources[res]
-	if !ok {
+	if !ok || s.State().Ended() {
 		s = source.New(res, c.limits)
 		c.sources[res] = s
 	}

@@ -30,7 +30,8 @@ type stream struct {
 	// wake is sent on by views and sources when there is something to look at.
 	wake          chan struct{}
 	subscriptions []*subscription
-	unresolved    int // how many of them have no source yet
+	// retry ticks while a resource has no source.
+	retry *time.Ticker
 	// toldSynced says that the overall Synced was sent.
 	toldSynced bool
 	batch      view.Batch // of the last read; its list of events is reused
@@ -41,6 +42,7 @@ type stream struct {
 func (s *stream) open(ctx context.Context, selections []selection) error {
 	seen := map[viewKey]string{}
 	var lastErr error
+	unresolved := 0
 	for i, sel := range selections {
 		sub := &subscription{selection: sel, index: i, told: runnelv1.SourceState_SOURCE_STATE_SYNCED}
 		s.subscriptions = append(s.subscriptions, sub)
@@ -52,7 +54,7 @@ func (s *stream) open(ctx context.Context, selections []selection) error {
 		case s.failFast || !canHeal:
 			return err
 		default:
-			s.unresolved++
+			unresolved++
 			lastErr = err
 		}
 		key := sel.viewKey(name)
@@ -61,7 +63,7 @@ func (s *stream) open(ctx context.Context, selections []selection) error {
 		}
 		seen[key] = sel.field
 	}
-	if s.unresolved == len(selections) {
+	if unresolved == len(selections) {
 		return lastErr
 	}
 	return nil
@@ -81,11 +83,8 @@ func (s *stream) run(ctx context.Context) error {
 	defer held.Stop()
 	bookmark := time.NewTimer(jitter(s.interval))
 	defer bookmark.Stop()
-	retry := time.NewTicker(s.cfg.Limits.Retry)
-	defer retry.Stop()
-	if s.unresolved == 0 {
-		retry.Stop()
-	}
+	s.retry = time.NewTicker(s.cfg.Limits.Retry)
+	defer s.retry.Stop()
 	always := make(chan struct{})
 	close(always)
 	for {
@@ -109,10 +108,8 @@ func (s *stream) run(ctx context.Context) error {
 				sub.bookmark = true
 			}
 			bookmark.Reset(jitter(s.interval))
-		case <-retry.C:
-			if err := s.resolve(ctx); err != nil {
-				return err
-			}
+		case <-s.retry.C:
+			s.resolve(ctx)
 		case <-s.cfg.Draining:
 			after := jitter(time.Second)
 			if err := s.out.SendMsg(goodbyeFrame(runnelv1.GoodbyeReason_GOODBYE_REASON_DRAINING, after)); err != nil {
@@ -128,21 +125,18 @@ func (s *stream) run(ctx context.Context) error {
 // jitter keeps streams that began together from acting together.
 func jitter(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
 
-// resolve looks again for the resources that were not found.
-func (s *stream) resolve(ctx context.Context) error {
+// resolve looks again for the resources that are not served. What else is served goes on,
+// whatever it finds (D11).
+func (s *stream) resolve(ctx context.Context) {
+	s.retry.Stop()
 	for _, sub := range s.subscriptions {
 		if sub.source != nil {
 			continue
 		}
-		canHeal, err := sub.resolve(ctx, s.cfg, s.wake)
-		switch {
-		case err == nil:
-			s.unresolved--
-		case !canHeal:
-			return err
+		if _, err := sub.resolve(ctx, s.cfg, s.wake); err != nil {
+			s.retry.Reset(s.cfg.Limits.Retry)
 		}
 	}
-	return nil
 }
 
 // turn gives every resource its turn to send: one read for each that is synced,
@@ -155,16 +149,21 @@ func (s *stream) turn(ctx context.Context) (more bool, err error) {
 	s.pace.turn(time.Now())
 	for _, sub := range s.subscriptions {
 		state := sub.state()
+		if sub.source != nil && state.Ended() && sub.toldAll() {
+			sub.lose(state)
+			s.toldSynced = false
+			s.retry.Reset(s.cfg.Limits.Retry)
+		}
 		if err := s.tell(sub, state); err != nil {
 			return false, err
 		}
 		starting := state.Source == runnelv1.SourceState_SOURCE_STATE_STARTING
-		if !state.Ready() && !starting {
-			reason = status.SourceUnavailable(sub.field, state.Message)
+		if sub.source == nil || !state.Ready() && !starting {
+			reason = sub.reason(state)
 			if s.failFast {
 				return false, reason
 			}
-			synced = false
+			synced, servable = false, servable || sub.lost
 			continue
 		}
 		servable = true
@@ -198,9 +197,10 @@ func (s *stream) turn(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// tell sends the state of the resource's source if it has changed.
+// tell sends the state of the resource's source if it has changed, and its end behind
+// everything else.
 func (s *stream) tell(sub *subscription, state source.State) error {
-	if state.Source == sub.told {
+	if state.Source == sub.told || state.Ended() && sub.source != nil {
 		return nil
 	}
 	sub.told = state.Source

@@ -3,6 +3,7 @@ package subscriber
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/runnel-dev/runnel/internal/record"
 	"github.com/runnel-dev/runnel/internal/resource"
@@ -17,9 +18,13 @@ type subscription struct {
 	selection
 	index int
 
-	// source is nil as long as the resource is not resolved; unresolved says why.
+	// source is nil as long as the resource is not served; unresolved says why, and why is
+	// that as a gRPC status.
 	source     *source.Source
 	unresolved source.State
+	why        error
+	// lost says that it was served before.
+	lost bool
 	// told is the state that the subscriber knows of. It starts as SYNCED.
 	told runnelv1.SourceState
 
@@ -55,17 +60,18 @@ type part struct {
 func (sub *subscription) resolve(ctx context.Context, cfg *Config, wake chan<- struct{}) (canHeal bool, err error) {
 	res, err := cfg.Resolver.Resolve(ctx, sub.group, sub.version, sub.resource)
 	if err != nil {
-		sub.unresolved = source.State{Source: runnelv1.SourceState_SOURCE_STATE_FAILING, Message: err.Error()}
+		state := source.State{Source: runnelv1.SourceState_SOURCE_STATE_FAILING, Message: err.Error()}
 		if errors.Is(err, resource.ErrUnknown) {
-			sub.unresolved.Source = runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED
+			state.Source = runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED
 		}
-		return !errors.Is(err, resource.ErrNotWatchable), status.Resource(sub.field+".resource", err)
+		sub.unserved(state, status.Resource(sub.field+".resource", err))
+		return !errors.Is(err, resource.ErrNotWatchable), sub.why
 	}
 	if !res.Namespaced && len(sub.namespaces) > 0 {
-		return false, status.Invalid([]status.Violation{{
-			Field: sub.field + ".namespaces",
-			Err:   errors.New(res.Resource + " are cluster-scoped: they have no namespace"),
-		}})
+		err := errors.New(res.Resource + " are cluster-scoped: they have no namespace")
+		sub.unserved(source.State{Source: runnelv1.SourceState_SOURCE_STATE_FAILING, Message: err.Error()},
+			status.Invalid([]status.Violation{{Field: sub.field + ".namespaces", Err: err}}))
+		return false, sub.why
 	}
 	src, release := cfg.Sources.Open(res)
 	sub.source = src
@@ -74,12 +80,44 @@ func (sub *subscription) resolve(ctx context.Context, cfg *Config, wake chan<- s
 	return false, nil
 }
 
+// unserved takes in why there is no source. What was there and is not any more stays gone.
+func (sub *subscription) unserved(state source.State, why error) {
+	sub.why = why
+	if sub.unresolved.Source != runnelv1.SourceState_SOURCE_STATE_GONE || state.Source != runnelv1.SourceState_SOURCE_STATE_NOT_INSTALLED {
+		sub.unresolved = state
+	}
+}
+
+// lose gives up the source that has ended with the state. The resource is looked for again,
+// and begins with a snapshot if it is served again.
+func (sub *subscription) lose(state source.State) {
+	sub.floor = sub.last()
+	sub.close()
+	sub.source, sub.parts, sub.release = nil, nil, nil
+	sub.snapshot, sub.synced, sub.resumed = 0, false, false
+	sub.lost = sub.lost || state.Ready()
+	sub.unserved(state, status.Resource(sub.field+".resource", fmt.Errorf("%w: %s", resource.ErrUnknown, state.Message)))
+}
+
+// toldAll tells whether the subscriber was told all that there is, if anything.
+func (sub *subscription) toldAll() bool {
+	return sub.parts == nil || sub.synced && sub.level() && !sub.pending()
+}
+
 // state is how the server gets the resource.
 func (sub *subscription) state() source.State {
 	if sub.source == nil {
 		return sub.unresolved
 	}
 	return sub.source.State()
+}
+
+// reason is why the resource is not served, as a gRPC status.
+func (sub *subscription) reason(state source.State) error {
+	if sub.source == nil {
+		return sub.why
+	}
+	return status.SourceUnavailable(sub.field, state.Message)
 }
 
 // start opens the views, at a snapshot. The error is source.ErrNotSynced.
