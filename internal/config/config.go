@@ -84,6 +84,9 @@ type Sources struct {
 	// back within the horizon of the views.
 	RecentBytes Bytes `json:"recentBytes"`
 	LingerBytes Bytes `json:"lingerBytes"`
+	// Audit is how often the identities of all objects of a resource are listed, to find
+	// out whether the API server's watch lost events; 0 for never.
+	Audit Duration `json:"audit"`
 	// Preload are the resources that are watched from the start and for ever.
 	Preload []Preload `json:"preload"`
 }
@@ -204,6 +207,7 @@ func (c *Config) SourceLimits() source.Limits {
 		},
 		RecentBytes: int(c.Sources.RecentBytes),
 		LingerBytes: int(c.Sources.LingerBytes),
+		Audit:       time.Duration(c.Sources.Audit),
 	}
 }
 
@@ -221,6 +225,7 @@ func Default() Config {
 			IdleStop:    Duration(5 * time.Minute), // a list costs much, so it outlives a consumer's restart
 			RecentBytes: Bytes(sources.RecentBytes),
 			LingerBytes: Bytes(sources.LingerBytes),
+			Audit:       Duration(sources.Audit),
 		},
 		Limits: Limits{
 			RequestBytes:  Bytes(limits.RequestBytes),

@@ -165,13 +165,13 @@ func set(v reflect.Value, path string, value reflect.Value) { field(v, path).Set
 
 // Whatever limit there is can be configured.
 func TestEveryLimitIsPassedOn(t *testing.T) {
-	c := Config{Sources: Sources{RecentBytes: 1, LingerBytes: 2}}
+	c := Config{Sources: Sources{RecentBytes: 1, LingerBytes: 2, Audit: 3}}
 	for _, v := range []reflect.Value{reflect.ValueOf(&c.Limits).Elem(), reflect.ValueOf(&c.Views).Elem()} {
 		for i := range v.NumField() {
 			v.Field(i).SetInt(int64(i + 1))
 		}
 	}
-	if l := c.SourceLimits(); l.RecentBytes != 1 || l.LingerBytes != 2 {
+	if l := c.SourceLimits(); l.RecentBytes != 1 || l.LingerBytes != 2 || l.Audit != 3 {
 		t.Errorf("limits of sources are %+v", l)
 	}
 	for _, v := range []reflect.Value{reflect.ValueOf(c.Limits.Subscriber()), reflect.ValueOf(c.SourceLimits().Views)} {

@@ -62,6 +62,7 @@ var flags = []flag{
 	{"idle-stop", "sources.idleStop", "time to keep watching a resource without subscribers", func(c *Config) any { return &c.Sources.IdleStop }},
 	{"recent-bytes", "sources.recentBytes", "most superseded bytes that are remembered of a resource", func(c *Config) any { return &c.Sources.RecentBytes }},
 	{"linger-bytes", "sources.lingerBytes", "most bytes of a resource's views without subscribers", func(c *Config) any { return &c.Sources.LingerBytes }},
+	{"audit", "sources.audit", "time between comparisons of what is held with what the API server lists, or 0 for never", func(c *Config) any { return &c.Sources.Audit }},
 	{"limit-request-bytes", "limits.requestBytes", "largest request", func(c *Config) any { return &c.Limits.RequestBytes }},
 	{"limit-resources", "limits.resources", "most resources in a request", func(c *Config) any { return &c.Limits.Resources }},
 	{"limit-namespaces", "limits.namespaces", "most namespaces per resource of a request", func(c *Config) any { return &c.Limits.Namespaces }},

@@ -37,6 +37,7 @@ sources:
   idleStop: 1h
   recentBytes: 3Mi
   lingerBytes: 4Mi
+  audit: 2h
   preload:
   - resource: pods
     fieldSelector: spec.nodeName!=
@@ -59,7 +60,7 @@ views: {batchBytes: 8k, liveBytes: "9", horizon: 12s, ring: 10, endedStays: 11}
 		TLS:          TLS{"c", "k", "ca"},
 		DrainTimeout: Duration(90 * time.Second),
 		Log:          Log{Level(slog.LevelWarn), "text"},
-		Sources: Sources{Duration(time.Hour), 3 << 20, 4 << 20, []Preload{
+		Sources: Sources{Duration(time.Hour), 3 << 20, 4 << 20, Duration(2 * time.Hour), []Preload{
 			{Resource: "pods", FieldSelector: "spec.nodeName!="},
 			{"apps", "v1", "deployments", "app in (a,b)", ""},
 		}},
@@ -276,6 +277,8 @@ func TestErrorNamesTheFlagThatSetTheField(t *testing.T) {
 		{"tls: {certFile: a, keyFile: b}", []string{"--insecure"}, "--insecure: TLS files and insecure exclude each other"},
 		{"insecure: true", []string{"--insecure=false", "--tls-cert=a"}, "f: tls.keyFile: TLS needs a key besides the certificate"},
 		{"insecure: true", []string{"--limit-min-bookmark=1m"}, "--limit-min-bookmark: must not be longer than limits.bookmark, which is 30s"},
+		{"insecure: true", []string{"--audit=59s"}, "--audit: must be 0s for never, or at least 1m"},
+		{"insecure: true", []string{"--audit=1m"}, ""},
 		{"", []string{"--log-format=xml", "--insecure"}, `--log-format: "xml" is neither json nor text`},
 	} {
 		_, err := read(t, tt.yaml, tt.args...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,6 +24,9 @@ const (
 	maxRequestBytes Bytes = 64 << 20
 	maxFrameBytes   Bytes = 4<<20 - 64<<10 // less the head of a batch
 )
+
+// minAudit is the least time between audits: each lists everything.
+const minAudit = Duration(time.Minute)
 
 // validator collects what is wrong with the values of a Config.
 type validator struct {
@@ -84,6 +88,9 @@ func (v *validator) config(c *Config) {
 	positive(v, "sources.idleStop", c.Sources.IdleStop)
 	positive(v, "sources.recentBytes", c.Sources.RecentBytes)
 	positive(v, "sources.lingerBytes", c.Sources.LingerBytes)
+	if a := c.Sources.Audit; a != 0 && a < minAudit {
+		v.reject("sources.audit", fmt.Errorf("must be 0s for never, or at least %s", minAudit))
+	}
 	v.allowed(c.AllowedResources)
 	v.preload(c)
 	v.limits(&c.Limits)

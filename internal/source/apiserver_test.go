@@ -35,15 +35,15 @@ func pass(d time.Duration) {
 
 // answer is what the scripted API server does on one request.
 type answer struct {
-	// request is what must be asked: "list", "watch 7", "watchlist", or "at 7 name" for
-	// an object as it was.
+	// request is what must be asked: "list", "watch 7", "watchlist", "at 7 name" for an
+	// object as it was, or "identities" for who is there.
 	request string
 	// after is how long the answer takes.
 	after time.Duration
 	// status is not 200 for a refusal, whose Status is of the reason.
 	status int
 	reason string
-	// body is a list, or the events of a watch.
+	// body is a list, or the events of a watch; "after 1m" is a pause.
 	body []string
 	// end says that a watch ends with its events, and lasts when it does; others stay
 	// open.
@@ -147,6 +147,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case q.Get("resourceVersionMatch") == "Exact":
 		request = "at " + q.Get("resourceVersion") + " " + q.Get("fieldSelector")[strings.LastIndex(q.Get("fieldSelector"), "=")+1:]
 		path = "/apis/example.com/v1/namespaces/ns/things"
+	case q.Get("limit") != "":
+		request = "identities" + q.Get("continue")
 	case q.Get("sendInitialEvents") == "true":
 		request = "watchlist"
 	case q.Get("watch") != "":
@@ -171,6 +173,15 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, line := range an.body {
+		if pause, ok := strings.CutPrefix(line, "after "); ok {
+			w.(http.Flusher).Flush()
+			d, err := time.ParseDuration(pause)
+			if err != nil {
+				a.t.Error(err)
+			}
+			<-time.After(d)
+			continue
+		}
 		_, _ = io.WriteString(w, line+"\n")
 	}
 	w.(http.Flusher).Flush()
@@ -239,11 +250,15 @@ type watched struct {
 
 // inBubble runs a test of a source; its script begins with the answers.
 func inBubble(t *testing.T, f func(w *watched), answers ...answer) {
+	inBubbleWith(t, Limits{}, f, answers...)
+}
+
+func inBubbleWith(t *testing.T, limits Limits, f func(w *watched), answers ...answer) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, api := newAPIServer(t)
 		api.will(answers...)
 		installed := &discovery{installed: true}
-		pool, err := NewPool(PoolConfig{REST: cfg, IdleStop: time.Hour, Resolver: installed, Log: slog.New(slog.DiscardHandler)})
+		pool, err := NewPool(PoolConfig{REST: cfg, Limits: limits, IdleStop: time.Hour, Resolver: installed, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

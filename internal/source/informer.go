@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +36,11 @@ func runInformer(ctx context.Context, s *Source, up func() *upstream) error {
 // client-go's queue keeps the order, so that when the marker reaches the handler,
 // all that was before it has, too.
 func inform(ctx context.Context, s *Source, up *upstream) error {
+	var auditing sync.WaitGroup
+	defer auditing.Wait()
+	if interval := s.limits.Audit; interval > 0 {
+		auditing.Go(func() { up.audit(ctx, interval) })
+	}
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			l, err := up.list(ctx, options)

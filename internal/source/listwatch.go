@@ -75,6 +75,33 @@ func (a api) watch(ctx context.Context, options metav1.ListOptions) (watch.Inter
 	return a.get("", &options).Watch(ctx)
 }
 
+// identities calls f with each object's identity and resourceVersion, by quorum reads, and
+// returns the resourceVersion of which that is the state.
+func (a api) identities(ctx context.Context, f func(*record.Record)) (string, error) {
+	const page = 2000 // some 500 KB; the API server holds no more at a time
+	options := metav1.ListOptions{Limit: page}
+	a.limit.apply(&options)
+	for {
+		l, err := a.get("", &options).
+			SetHeader("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json").
+			Do(ctx).Get()
+		if err != nil {
+			return "", err
+		}
+		list, ok := l.(*record.List)
+		if !ok {
+			return "", fmt.Errorf("a list decodes to %T", l)
+		}
+		for _, r := range list.Items {
+			f(r)
+		}
+		if list.Continue == "" {
+			return list.ResourceVersion, nil
+		}
+		options.Continue = list.Continue
+	}
+}
+
 // current is the newest resourceVersion, by a quorum read.
 func (a api) current(ctx context.Context) (string, error) {
 	options := metav1.ListOptions{Limit: 1}

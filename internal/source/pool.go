@@ -145,7 +145,7 @@ func (p *Pool) feed(ctx context.Context, s *Source) {
 		p.running.Go(func() { s.AnswerCurrent(ctx, api.current) })
 		err = runInformer(ctx, s, func() *upstream {
 			return &upstream{
-				source: s, api: api, seen: position{resourceVersion: s.complete()},
+				source: s, api: api, log: log, seen: position{resourceVersion: s.complete()},
 				versions: func(ctx context.Context) ([]string, error) {
 					return p.cfg.Resolver.Versions(ctx, s.Resource().GroupResource())
 				},

@@ -71,7 +71,10 @@ type Source struct {
 	watermark string
 	moved     chan struct{}
 	history   history
-	waiting   map[chan<- struct{}]struct{}
+	// audited is nil unless an audit is under way.
+	audited *audited
+	audits  Audits
+	waiting map[chan<- struct{}]struct{}
 }
 
 // Limits bound what a source keeps. Zero fields take the defaults.
@@ -83,6 +86,9 @@ type Limits struct {
 	RecentBytes int
 	// LingerBytes is how many bytes views without subscribers may take.
 	LingerBytes int
+	// Audit is how often the identities of all objects are listed, to find out whether
+	// events were lost; 0 for never.
+	Audit time.Duration
 }
 
 // DefaultLimits are the limits that a zero field takes.
@@ -258,13 +264,16 @@ func (s *Source) inNamespaceLocked(namespace string) view.Objects {
 }
 
 // Stats are a source's sizes.
-type Stats struct{ Objects, Views int }
+type Stats struct {
+	Objects, Views int
+	Audits         Audits
+}
 
 // Stats returns the source's sizes.
 func (s *Source) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := Stats{Views: len(s.views)}
+	stats := Stats{Views: len(s.views), Audits: s.audits}
 	for _, objects := range s.objects {
 		stats.Objects += len(objects)
 	}

@@ -204,6 +204,9 @@ func (s *Source) takeLocked(c *view.Change) bool {
 	if r == nil {
 		r = c.Old
 	}
+	if s.audited != nil {
+		s.audited.touched[r.Key()] = struct{}{}
+	}
 	old := s.objects[r.Namespace][r.Key()]
 	if c.New == nil {
 		if old == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,6 +25,7 @@ type upstream struct {
 	api    api
 	// versions finds out in which versions the resource is served.
 	versions func(context.Context) ([]string, error)
+	log      *slog.Logger
 
 	mu   sync.Mutex // guards all below
 	seen position
