@@ -147,7 +147,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case q.Get("resourceVersionMatch") == "Exact":
 		request = "at " + q.Get("resourceVersion") + " " + q.Get("fieldSelector")[strings.LastIndex(q.Get("fieldSelector"), "=")+1:]
 		path = "/apis/example.com/v1/namespaces/ns/things"
-	case q.Get("limit") != "":
+	case strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"):
 		request = "identities" + q.Get("continue")
 	case q.Get("sendInitialEvents") == "true":
 		request = "watchlist"
@@ -179,7 +179,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				a.t.Error(err)
 			}
-			<-time.After(d)
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+				return
+			}
 			continue
 		}
 		_, _ = io.WriteString(w, line+"\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -52,7 +53,11 @@ func inform(ctx context.Context, s *Source, up *upstream) error {
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := up.watch(ctx, options)
-			if err != nil {
+			switch {
+			case err == nil:
+			case streamsList(options) && apierrors.IsInvalid(err):
+				return nil, err // a list follows, which is as good
+			default:
 				up.fail(ctx, err)
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ import (
 type api struct {
 	get   func(namespace string, options *metav1.ListOptions) *rest.Request
 	limit restriction
+	// unstreamed says that the API server streams no lists, though it says that it does.
+	unstreamed *atomic.Bool
 }
 
 func newAPI(cfg *rest.Config, client *http.Client, res resource.Resource, limit restriction, log *slog.Logger) (api, error) {
@@ -61,7 +64,7 @@ func newAPI(cfg *rest.Config, client *http.Client, res resource.Resource, limit 
 		return c.Get().AbsPath(version...).NamespaceIfScoped(namespace, namespace != "").Resource(res.Resource).
 			SpecificallyVersionedParams(options, params, metav1.SchemeGroupVersion)
 	}
-	return api{get, limit}, nil
+	return api{get, limit, new(atomic.Bool)}, nil
 }
 
 func (a api) list(ctx context.Context, options metav1.ListOptions) (*record.List, error) {

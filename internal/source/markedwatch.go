@@ -2,7 +2,10 @@ package source
 
 import (
 	"context"
+	"net/http"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -18,6 +21,24 @@ type markedWatch struct {
 	events chan watch.Event
 	stop   context.CancelFunc
 }
+
+// How long a streamed list may take, and how long it may bring nothing. The bookmark that
+// ends it may never come, be it that the API server waits for what does not happen or that
+// something in between swallows it; the reflector would wait for ever.
+const (
+	streamSilence  = 30 * time.Second
+	streamDuration = 5 * time.Minute
+)
+
+// unfinished tells the reflector that it must list: it reads that lists are not streamed.
+var unfinished = watch.Event{Type: watch.Error, Object: &errUnfinished.ErrStatus}
+
+var errUnfinished = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status:  metav1.StatusFailure,
+	Code:    http.StatusUnprocessableEntity,
+	Reason:  metav1.StatusReasonInvalid,
+	Message: "the API server did not end the list that it streamed",
+}}
 
 // verdict says what becomes of an event.
 type verdict int
@@ -56,7 +77,31 @@ func (m *markedWatch) run(ctx context.Context, initial bool, resourceVersion str
 	if !initial && !m.mark(ctx, resourceVersion) {
 		return
 	}
-	for e := range m.Interface.ResultChan() {
+	since := time.Now()
+	overdue := time.NewTimer(streamSilence)
+	defer overdue.Stop()
+	for {
+		if initial {
+			overdue.Reset(min(streamSilence, streamDuration-time.Since(since)))
+		}
+		var e watch.Event
+		select {
+		case next, ok := <-m.Interface.ResultChan():
+			if !ok && initial {
+				m.send(ctx, unfinished)
+			}
+			if !ok {
+				return
+			}
+			e = next
+		case <-overdue.C:
+			if !initial {
+				continue
+			}
+			m.up.api.unstreamed.Store(true)
+			m.send(ctx, unfinished)
+			return
+		}
 		switch m.up.admit(ctx, m.from, e, initial) {
 		case leaveOut:
 			continue

@@ -96,6 +96,9 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 // change must still be found where it was, and the watch goes on from there: nothing else
 // happened up to the watermark, or it was in another history.
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if streamsList(options) && u.api.unstreamed.Load() {
+		return nil, errUnfinished
+	}
 	seen := u.position()
 	if seen.resourceVersion != "" {
 		current, err := u.api.current(ctx)
