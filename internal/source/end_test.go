@@ -65,7 +65,7 @@ func TestResourceThatIsNotServedAtFirst(t *testing.T) {
 func TestNotFoundAloneIsNotTheEnd(t *testing.T) {
 	for name, change := range map[string]func(*discovery){
 		"served":                    func(*discovery) {},
-		"discovery does not answer": func(d *discovery) { d.remove(); d.unknown = true },
+		"discovery does not answer": (*discovery).fail,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *watched) {

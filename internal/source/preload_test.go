@@ -67,6 +67,13 @@ func (d *discovery) remove(versions ...string) {
 	d.installed, d.versions = false, versions
 }
 
+// fail makes discovery not answer.
+func (d *discovery) fail() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unknown = true
+}
+
 func (d *discovery) install() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
