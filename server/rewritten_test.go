@@ -61,6 +61,8 @@ func (p *past) goOn(writes int) {
 	p.configMap("past", "new", "0")
 	p.patch(kubeServices, "past", "a", `{"metadata":{"labels":{"a":"old"}}}`)
 	p.patch(serviceAccounts, "past", "a", `{"metadata":{"labels":{"a":"old"}}}`)
+	p.create(roles, "past", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"old"}}`)
+	p.patch(namespaces, "", "past", `{"metadata":{"labels":{"a":"old"}}}`)
 }
 
 func (p *past) restore() {
@@ -109,30 +111,29 @@ func TestRestoreOfEtcdResetsEveryStream(t *testing.T) {
 	many.allSynced()
 	p.goOn(300)
 	before := p.resourceVersion()
-	many.reaches(p.api, 0, configMaps, "past")
-	patches.reaches(p.api, 0, configMaps, "past")
+	reached := func() {
+		for i, gvr := range resources {
+			namespace := "past"
+			if gvr == namespaces {
+				namespace = ""
+			}
+			many.reaches(p.api, i, gvr, namespace)
+		}
+		patches.reaches(p.api, 0, configMaps, "past")
+	}
+	reached()
 
 	p.restore()
 	if after := p.resourceVersion(); after >= before {
 		t.Fatalf("the restore left resourceVersion %d, after %d", after, before)
 	}
-	for i, gvr := range resources {
-		namespace := "past"
-		if gvr == namespaces {
-			namespace = ""
-		}
-		many.reaches(p.api, i, gvr, namespace)
-	}
-	patches.reaches(p.api, 0, configMaps, "past")
+	reached()
 	if n := patches.count(rewritten); n != 1 {
 		t.Errorf("reset %d times: %v", n, patches.counts)
 	}
-	eventually(t, func() error { // what has not changed is reset, too
-		if n := many.count(rewritten); n != len(resources) {
-			return fmt.Errorf("%d resources were reset, not %d", n, len(resources))
-		}
-		return nil
-	})
+	if n := many.count(rewritten); n != len(resources) {
+		t.Errorf("reset %d times, not %d: %v", n, len(resources), many.counts)
+	}
 	p.patch(configMaps, "past", "c9", `{"data":{"n":"on and on"}}`)
 	many.reaches(p.api, 0, configMaps, "past")
 }
